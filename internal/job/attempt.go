@@ -1,0 +1,63 @@
+package job
+
+// Phase says how far the machines of an attempt have come.
+type Phase string
+
+// The phases, in order. An attempt only ever goes forward.
+const (
+	PhaseIntent  Phase = "intent"  // committed, the create call may or may not have been made
+	PhaseBooting Phase = "booting" // the provider has made the machines
+	PhaseReady   Phase = "ready"   // the machines run; the user's code may be started
+	PhaseStarted Phase = "started" // the user's code was started
+	PhaseClosing Phase = "closing" // being stopped and terminated; never used again
+	PhaseGone    Phase = "gone"    // the provider was seen twice without them
+)
+
+// Attempt is one incarnation of a task: a set of machines, made, used once and ended.
+type Attempt struct {
+	Task   int    `json:"task"`
+	Number int    `json:"n"` // 1, 2, ... within the task; never used twice
+	Offer  Offer  `json:"offer"`
+	Token  string `json:"token"` // makes the create call idempotent
+	Phase  Phase  `json:"phase"`
+	Nodes  []Node `json:"nodes,omitempty"`
+
+	IntentAt  Time `json:"intent_at,omitempty"`
+	CreatedAt Time `json:"created_at,omitempty"`
+	ReadyAt   Time `json:"ready_at,omitempty"`
+	StartedAt Time `json:"started_at,omitempty"`
+	EndedAt   Time `json:"ended_at,omitempty"` // when the user's code was seen to have ended, or the machine to be lost
+	ClosingAt Time `json:"closing_at,omitempty"`
+	GoneAt    Time `json:"gone_at,omitempty"`
+
+	Exit   *Exit   `json:"exit,omitempty"`
+	Notice *Notice `json:"notice,omitempty"`
+	Why    Cause   `json:"why,omitzero"` // why it was closed
+
+	Tries  int  `json:"tries,omitempty"`   // failed calls in this phase, for its back-off
+	Reads  int  `json:"reads,omitempty"`   // clean reads in a row while closing, or misses in a row while booting
+	ReadAt Time `json:"read_at,omitempty"` // time of the view that was counted last
+	Stop   bool `json:"stop,omitempty"`    // closing: the user's code was told to end
+	Saved  bool `json:"saved,omitempty"`   // closing: its logs are in the archive, or as much as could be had
+}
+
+// Node is one machine of an attempt.
+type Node struct {
+	ID      string `json:"id"`             // the provider's name of it
+	Address string `json:"addr,omitempty"` // where a Shell reaches it
+}
+
+// Exit is how the user's code ended, as the agent recorded it on the node.
+type Exit struct {
+	Stage  string `json:"stage"`            // "setup" or "run"
+	Code   int    `json:"code"`             // 128+signal if ended by a signal
+	Signal string `json:"signal,omitempty"` // name of the signal, e.g. "SIGKILL"
+	Memory bool   `json:"oom,omitempty"`    // killed for memory
+	Text   string `json:"text,omitempty"`   // why it could not be started at all
+}
+
+// Notice is a provider's word that it will take the machine.
+type Notice struct {
+	At    Time  `json:"at"`    // when it was first seen
+	After int64 `json:"after"` // seconds left at that time
+}

@@ -1,0 +1,70 @@
+package job
+
+// Code is the machine-readable reason of an ending, a recovery or a wait (G13). Codes are part of
+// the public interface: they never change their meaning.
+type Code string
+
+// The codes.
+const (
+	CodeUserExit       Code = "user_exit"         // the user's code ended with a non-zero exit code
+	CodeUserSignal     Code = "user_signal"       // the user's code was ended by a signal on a healthy machine
+	CodeUserMemory     Code = "user_memory"       // the user's code was killed for memory
+	CodeSetupExit      Code = "setup_exit"        // the user's setup ended with a non-zero exit code
+	CodePreempted      Code = "preempted"         // the provider took the machine
+	CodeNotice         Code = "preemption_notice" // the provider says that it will take the machine
+	CodeVanished       Code = "machine_vanished"  // the provider does not know the machine any more
+	CodeUnreachable    Code = "unreachable"       // no answer for long enough, though the provider says running
+	CodeAgentLost      Code = "agent_lost"        // the run's supervisor is gone, its exit code unknown
+	CodeStartAmbiguous Code = "start_ambiguous"   // a start was cut off where it may or may not have run
+	CodeBootTimeout    Code = "boot_timeout"      // the machine was not ready in time
+	CodeCapacity       Code = "no_capacity"       // the provider has no such machine now
+	CodeQuota          Code = "quota"             // the account may not have more
+	CodeDenied         Code = "denied"            // the provider refuses the credentials
+	CodeInvalid        Code = "invalid_request"   // the provider can never serve this request
+	CodeProvider       Code = "provider_error"    // the provider failed, for now
+	CodeNoOffer        Code = "no_offer"          // nothing matches the resources
+	CodeNeverRecover   Code = "never_recover"     // the machine was lost and the job's strategy is NEVER
+	CodeCancelled      Code = "cancelled"         // the user cancelled
+	CodeChainStopped   Code = "chain_stopped"     // an earlier task of the chain did not succeed
+	CodeForgotten      Code = "forgotten"         // a machine of this task that the store has forgotten
+	CodeController     Code = "controller_fault"  // our own fault
+	CodeStore          Code = "archive_failed"    // the logs or the bundle could not be stored or read
+	CodeLaunchSlot     Code = "launch_slot"       // waits for a launch slot
+	CodeBackoff        Code = "backoff"           // waits for the next round of offers
+	CodeBooting        Code = "booting"           // waits for the machine to come up
+	CodeClosing        Code = "closing"           // waits for the provider to end the old machine
+	CodeNothingToRun   Code = "nothing_to_run"    // the task has no run section
+)
+
+// Cause explains an ending or a recovery: a code for programs, a sentence for people, and the evidence it rests on.
+type Cause struct {
+	Code     Code   `json:"code"`
+	Text     string `json:"text"`
+	Evidence string `json:"evidence,omitempty"`
+}
+
+// IsZero reports whether there is no cause.
+func (c Cause) IsZero() bool { return c.Code == "" }
+
+// Class says what may be done about a fault of a provider or a machine (G8).
+type Class string
+
+// The classes. Whatever cannot be told is Transient.
+const (
+	Capacity  Class = "capacity"  // no such machine there now: try another offer
+	Quota     Class = "quota"     // the account may not have more there: try another place
+	Denied    Class = "denied"    // the credentials do not allow it
+	Invalid   Class = "invalid"   // the same request can never succeed
+	Throttled Class = "throttled" // too many calls: slow down, then the same again
+	Transient Class = "transient" // the same again, after a while
+)
+
+// Permanent reports whether repeating the same request cannot help.
+func (c Class) Permanent() bool { return c == Denied || c == Invalid }
+
+// Fault is a classified error in a form that can be stored and decided on.
+type Fault struct {
+	Class Class  `json:"class"`
+	Scope string `json:"scope,omitempty"` // for Capacity and Quota: "zone", "region", "type" or "cloud"
+	Text  string `json:"text"`
+}

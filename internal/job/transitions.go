@@ -1,0 +1,45 @@
+package job
+
+import "fmt"
+
+// transitions is the one table of legal moves; [Record.move] is the one function
+// that makes them. A move to the status a task already has is a success without an
+// effect, every other move that is not listed is an error and leaves no event.
+//
+//	PENDING ─► STARTING ─► RUNNING ─► SUCCEEDED
+//	              │  ▲        │ ▲
+//	              │  └────────┼─┤          any of the four left ones ─► CANCELLING ─► CANCELLED
+//	              ▼           ▼ │
+//	        FAILED_PRECHECKS  RECOVERING ─► FAILED_NO_RESOURCE
+//	        FAILED_NO_RESOURCE    RUNNING ─► FAILED · FAILED_SETUP
+//	        any non-terminal ─► FAILED_CONTROLLER
+//
+// PENDING goes to CANCELLED directly for a later task of a chain whose earlier task
+// ended otherwise than well: it never held anything, so there is nothing to cancel.
+var transitions = map[Status][]Status{
+	Pending:    {Starting, Cancelling, Cancelled, FailedPrechecks, FailedNoResource, FailedController, Succeeded},
+	Starting:   {Running, Cancelling, FailedPrechecks, FailedNoResource, FailedSetup, FailedController},
+	Running:    {Recovering, Succeeded, Failed, FailedSetup, Cancelling, FailedController},
+	Recovering: {Running, Succeeded, Failed, FailedSetup, Cancelling, FailedPrechecks, FailedNoResource, FailedController},
+	Cancelling: {Cancelled, FailedController},
+}
+
+// CanMove reports whether a task may go from one status to another.
+func CanMove(from, to Status) bool {
+	for _, s := range transitions[from] {
+		if s == to {
+			return true
+		}
+	}
+	return false
+}
+
+// IllegalMoveError is returned for a move that the table does not allow.
+type IllegalMoveError struct {
+	Task     int
+	From, To Status
+}
+
+func (e *IllegalMoveError) Error() string {
+	return fmt.Sprintf("task %d: no transition from %s to %s", e.Task, e.From, e.To)
+}
