@@ -37,6 +37,7 @@ type Attempt struct {
 	Tries  int  `json:"tries,omitempty"`   // failed calls in this phase, for its back-off
 	Reads  int  `json:"reads,omitempty"`   // clean reads in a row while closing, or misses in a row while booting
 	ReadAt Time `json:"read_at,omitempty"` // time of the view that was counted last
+	TermAt Time `json:"term_at,omitempty"` // closing: when the provider took the order to end them
 	Stop   bool `json:"stop,omitempty"`    // closing: the user's code was told to end
 	Saved  bool `json:"saved,omitempty"`   // closing: its logs are in the archive, or as much as could be had
 }

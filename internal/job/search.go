@@ -1,5 +1,10 @@
 package job
 
+import (
+	"maps"
+	"time"
+)
+
 // Search is what a task remembers of its hunt for a machine. It is kept in the record, so that no worker's
 // death resets a back-off (G8). internal/place decides with it.
 type Search struct {
@@ -21,4 +26,45 @@ type Choice struct {
 	Until Time   // or look again then (a whole round has failed)
 	None  *Cause // or never: every offer failed for good, or there is none
 	Start bool   // with Offer: this begins a new round, so forget Tried
+}
+
+// How long an offer that failed stays at the end of the list.
+const (
+	capacityPenalty = 10 * time.Minute // spot capacity comes back within minutes more often than within seconds
+	quotaPenalty    = 30 * time.Minute // somebody has to free or raise it
+	faultPenalty    = time.Minute      // the provider's own trouble passes
+)
+
+// Failed is the search after o failed with f.
+func (s Search) Failed(o Offer, f Fault, now Time) Search {
+	s = s.clone()
+	s.Tried = append(s.Tried, o.Key())
+	if s.Penalties == nil {
+		s.Penalties = map[string]Penalty{}
+	}
+	ttl := faultPenalty
+	switch f.Class {
+	case Capacity:
+		ttl = capacityPenalty
+	case Quota:
+		ttl = quotaPenalty
+	}
+	s.Penalties[o.Key()] = Penalty{Until: now.Add(ttl), Fault: f}
+	return s
+}
+
+// RoundOver is the search after every offer of a round failed.
+func (s Search) RoundOver() Search {
+	s = s.clone()
+	s.Round++
+	s.Tried = nil
+	return s
+}
+
+// Won is the search after a machine was had and the user's code started on it.
+func (s Search) Won(now Time) Search {
+	s = s.clone()
+	s.Round, s.Tried = 0, nil
+	maps.DeleteFunc(s.Penalties, func(_ string, p Penalty) bool { return !p.Fault.Class.Permanent() && p.Until <= now })
+	return s
 }

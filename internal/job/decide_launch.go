@@ -1,0 +1,353 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// launch brings the task from "no machine" to "the user's code was started". One call decides one step of
+//
+//	slot ─► offer ─► intent ─► survey ─► create ─► booting ─► ready ─► start
+//
+// It also runs while an earlier machine, of which the provider gave notice, still runs the user's code: then it
+// stops at ready until that code has ended (G3).
+func (d *decision) launch() Do {
+	if slices.ContainsFunc(d.Live, func(a Attempt) bool { return a.Phase == PhaseClosing }) {
+		d.Step = StepRecover // what is being closed comes first
+		return d.next()
+	}
+	if old := d.Started(); old != nil {
+		if do, yes := d.watchLeaving(old); yes {
+			return do
+		}
+	}
+	do := d.advance()
+	if do.Kind == DoWait && d.Started() != nil { // however long the wait: the code that still runs is looked after
+		d.Due = min(do.Until, d.now.Add(d.rules.Quick))
+		do.Until = d.Due
+	}
+	return do
+}
+
+// advance takes the next step of a launch.
+func (d *decision) advance() Do {
+	a := d.newest()
+	if a == nil || a.Phase == PhaseStarted {
+		return d.seek()
+	}
+	switch a.Phase {
+	case PhaseIntent:
+		return d.create(a)
+	case PhaseBooting:
+		return d.boot(a)
+	default:
+		return d.start(a)
+	}
+}
+
+// seek finds the next offer and commits the intent to use it.
+func (d *decision) seek() Do {
+	t := d.task()
+	switch {
+	case d.Head.Tasks[d.Cur].Idle:
+		return d.end(Succeeded, Cause{Code: CodeNothingToRun, Text: "the task has no run section"})
+	case d.now < d.Wait.Until && d.Wait.For.Code != CodeLaunchSlot:
+		return Do{Kind: DoWait, Until: d.Wait.Until}
+	case d.seen.Slot == nil:
+		return Do{Kind: DoHold}
+	case !*d.seen.Slot:
+		return d.wait(Cause{Code: CodeLaunchSlot, Text: "waits for a launch slot: others with higher priority or an earlier submission come first"}, d.now.Add(slotRecheck))
+	case d.seen.Choice == nil:
+		return Do{Kind: DoChoose}
+	}
+	c := d.seen.Choice
+	switch {
+	case c.Fault != nil && c.Fault.Class.Permanent():
+		return d.giveUp(Cause{Code: codeOf(*c.Fault), Text: "the provider's offers cannot be had", Evidence: c.Fault.Text})
+	case c.Fault != nil:
+		return d.retry(CodeProvider, c.Fault, maxCallWait)
+	case c.None != nil:
+		return d.giveUp(*c.None)
+	case c.Offer == nil: // a whole round has failed
+		cause := Cause{Code: CodeBackoff, Text: fmt.Sprintf("every offer failed in round %d; the next round begins later", t.Search.Round+1), Evidence: lastFaults(t.Search)}
+		t.Search = t.Search.RoundOver()
+		d.note(cause)
+		return d.wait(cause, c.Until)
+	}
+	d.clear()
+	t.Attempts++
+	d.Live = append(d.Live, Attempt{
+		Task: d.Cur, Number: t.Attempts, Offer: *c.Offer, Phase: PhaseIntent, IntentAt: d.now,
+		Token: Token(d.rules.Deployment, d.ID, d.Cur, t.Attempts),
+	})
+	if t.Status == Pending && !d.must(d.Cur, Starting, Cause{}) {
+		return Do{Kind: DoWait, Until: d.Wait.Until}
+	}
+	d.Events = append(d.Events, Event{At: d.now, Kind: "attempt", Task: d.Cur, Attempt: t.Attempts, To: string(PhaseIntent), Cause: Cause{Text: "on " + c.Offer.Key()}})
+	return d.next()
+}
+
+// giveUp ends a task that can never get a machine. A task that has run before had one: then the resources are
+// gone, not wrong.
+func (d *decision) giveUp(cause Cause) Do {
+	switch d.task().Status {
+	case Running: // on a machine of which notice was given: it runs on as long as it may
+		d.note(cause)
+		d.clear()
+		d.Step = StepWatch
+		return d.soon(d.rules.Quick)
+	case Recovering:
+		return d.end(FailedNoResource, cause)
+	default:
+		return d.end(FailedPrechecks, cause)
+	}
+}
+
+// create makes the machines of an intent. Before it does, it looks for machines of this task that the store has
+// forgotten: a store that lost its last second must not double what it forgot.
+func (d *decision) create(a *Attempt) Do {
+	switch {
+	case d.now < d.Wait.Until:
+		return Do{Kind: DoWait, Until: d.Wait.Until}
+	case d.seen.Slot == nil: // only to renew it: an intent was admitted, and may have been carried out already
+		return Do{Kind: DoHold}
+	case d.seen.Survey == nil || d.seen.Survey.At < a.IntentAt:
+		return Do{Kind: DoSurvey, Newer: a.IntentAt}
+	case d.seen.Survey.Fault != nil && d.seen.Survey.Fault.Class.Permanent():
+		return d.abandon(a, *d.seen.Survey.Fault, Cause{Code: codeOf(*d.seen.Survey.Fault), Text: "the provider does not tell which machines exist", Evidence: d.seen.Survey.Fault.Text})
+	case d.seen.Survey.Fault != nil:
+		return d.retry(CodeProvider, d.seen.Survey.Fault, maxCallWait)
+	case d.adoptForgotten(a):
+		return d.next()
+	case d.seen.Create == nil || d.seen.Create.Attempt != a.Number:
+		return Do{Kind: DoCreate, Attempt: a.Number}
+	case d.seen.Create.Fault != nil:
+		return d.createFailed(a, d.seen.Create.Fault)
+	}
+	d.clear()
+	a.Phase, a.CreatedAt, a.Tries = PhaseBooting, d.now, 0
+	a.Nodes = nil
+	for _, n := range d.seen.Create.Nodes {
+		a.Nodes = append(a.Nodes, n.Node)
+	}
+	d.ready(a, d.seen.Create.Nodes)
+	return d.next()
+}
+
+// adoptForgotten closes machines of this task with a higher attempt number than the record knows.
+func (d *decision) adoptForgotten(a *Attempt) bool {
+	highest := a.Number
+	intent := *a
+	for _, n := range d.seen.Survey.Nodes {
+		if n.Task != d.Cur || n.Attempt <= intent.Number || n.State == NodeEnded || d.Attempt(n.Attempt) != nil {
+			continue
+		}
+		highest = max(highest, n.Attempt)
+		d.Live = append(d.Live, Attempt{Task: d.Cur, Number: n.Attempt, Offer: intent.Offer, Nodes: []Node{n.Node}, IntentAt: d.now})
+		d.close(&d.Live[len(d.Live)-1], Cause{Code: CodeForgotten, Text: "a machine of this task that the store did not know", Evidence: n.ID})
+	}
+	if highest == intent.Number {
+		return false
+	}
+	d.task().Attempts = highest
+	d.retire(intent.Number, Cause{Code: CodeForgotten, Text: "gave way to machines that the store had forgotten"})
+	d.Step = StepRecover
+	return true
+}
+
+// createFailed handles a failed create by its class. A definite answer settles the attempt: the call is
+// idempotent, so nothing exists. After an answer that got lost something may exist, and must be closed first.
+func (d *decision) createFailed(a *Attempt, f *Fault) Do {
+	lost := a.Tries > 0
+	if f.Class == Throttled || f.Class == Transient {
+		a.Tries++
+		if a.Tries < createTries {
+			d.Wait.Tries = a.Tries - 1
+			return d.retry(CodeProvider, f, maxCallWait)
+		}
+		lost = true
+	}
+	d.clear()
+	why := Cause{Code: codeOf(*f), Text: "no machine was made", Evidence: f.Text}
+	d.task().Search = d.task().Search.Failed(a.Offer, *f, d.now)
+	if lost {
+		d.close(a, why)
+		d.Step = StepRecover
+		return d.next()
+	}
+	d.retire(a.Number, why)
+	return d.next()
+}
+
+// boot waits until all machines of an attempt run.
+func (d *decision) boot(a *Attempt) Do {
+	if d.now.Sub(a.CreatedAt) > d.rules.BootTimeout {
+		return d.abandon(a, Fault{Class: Transient}, Cause{Code: CodeBootTimeout, Text: fmt.Sprintf("not running %s after its creation", d.rules.BootTimeout)})
+	}
+	s := d.seen.Survey
+	if s == nil || s.At <= max(a.ReadAt, a.CreatedAt) {
+		return Do{Kind: DoSurvey, Newer: max(a.ReadAt, a.CreatedAt) + 1}
+	}
+	if s.Fault != nil {
+		return d.retry(CodeProvider, s.Fault, maxCallWait)
+	}
+	a.ReadAt = s.At
+	switch nodes := s.of(d.Cur, a.Number); d.fate(a, nodes, s, &a.Reads) {
+	case fateLost:
+		return d.abandon(a, Fault{Class: Capacity}, lostCause(nodes))
+	case fateAll:
+		d.ready(a, nodes)
+		if a.Phase == PhaseReady {
+			return d.next()
+		}
+	}
+	a.Tries++
+	return d.wait(Cause{Code: CodeBooting, Text: "waits for the machine to come up"}, d.now.Add(pace(a.Tries)))
+}
+
+// ready advances an attempt all of whose machines run and can be reached.
+func (d *decision) ready(a *Attempt, nodes []SeenNode) {
+	for _, n := range nodes {
+		if n.State != NodeRunning || n.Address == "" {
+			return
+		}
+	}
+	a.Phase, a.ReadyAt, a.Tries, a.Nodes = PhaseReady, d.now, 0, nil
+	for _, n := range nodes {
+		a.Nodes = append(a.Nodes, n.Node)
+	}
+	d.clear()
+}
+
+// start starts the user's code, if nothing else of the task can still be running (G3).
+func (d *decision) start(a *Attempt) Do {
+	for _, other := range d.Live {
+		if other.Number != a.Number {
+			return d.wait(Cause{Code: CodeClosing, Text: "the next machine is ready and waits for the code on the old one to end"}, d.now.Add(d.rules.Quick))
+		}
+	}
+	if d.now < d.Wait.Until {
+		return Do{Kind: DoWait, Until: d.Wait.Until}
+	}
+	p := d.seen.Start
+	switch {
+	case p == nil || p.Attempt != a.Number:
+		return Do{Kind: DoStart, Attempt: a.Number}
+	case p.Fault != nil && p.Fault.Class == Invalid:
+		return d.end(FailedSetup, Cause{Code: CodeStore, Text: "the task's files could not be brought to the machine", Evidence: p.Fault.Text})
+	case p.Fault != nil:
+		return d.startFailed(a, p.Fault)
+	case p.State == RunLost || p.State == RunAbsent:
+		return d.abandon(a, Fault{Class: Transient}, Cause{Code: CodeStartAmbiguous, Text: "a start was cut off where it cannot be told whether it ran; a new machine is taken instead"})
+	}
+	return d.started(a)
+}
+
+// startFailed looks whether the machine is still there before it tries again.
+func (d *decision) startFailed(a *Attempt, f *Fault) Do {
+	if d.now.Sub(a.ReadyAt) > d.rules.BootTimeout {
+		return d.abandon(a, *f, Cause{Code: CodeBootTimeout, Text: fmt.Sprintf("the user's code could not be started within %s", d.rules.BootTimeout), Evidence: f.Text})
+	}
+	s := d.seen.Survey
+	if s == nil || s.At < d.seen.Start.At {
+		return Do{Kind: DoSurvey, Newer: d.seen.Start.At}
+	}
+	if s.Fault == nil && s.At > a.ReadAt {
+		a.ReadAt = s.At
+		if nodes := s.of(d.Cur, a.Number); d.fate(a, nodes, s, &a.Reads) == fateLost {
+			return d.abandon(a, Fault{Class: Capacity}, lostCause(nodes))
+		}
+	}
+	a.Tries++
+	return d.wait(Cause{Code: CodeBooting, Text: "the machine runs but does not answer yet", Evidence: f.Text}, d.now.Add(pace(a.Tries)))
+}
+
+// started commits that the user's code runs: the end of a launch or of a recovery.
+func (d *decision) started(a *Attempt) Do {
+	t := d.task()
+	recovered := t.Status == Recovering
+	if !d.must(d.Cur, Running, t.Cause) {
+		return Do{Kind: DoWait, Until: d.Wait.Until}
+	}
+	if recovered {
+		t.Recoveries++
+	}
+	a.Phase, a.StartedAt, a.Tries, a.Reads = PhaseStarted, d.now, 0, 0
+	t.Search = t.Search.Won(d.now)
+	d.Look = Look{Every: d.rules.Quick.Milliseconds()}
+	d.clear()
+	d.Step = StepWatch
+	d.Due = d.now.Add(d.rules.Quick)
+	return Do{Kind: DoWait, Until: d.Due}
+}
+
+// abandon closes an attempt that never ran the user's code and remembers its offer as bad for a while.
+func (d *decision) abandon(a *Attempt, f Fault, why Cause) Do {
+	if f.Text == "" {
+		f.Text = why.Text
+	}
+	d.task().Search = d.task().Search.Failed(a.Offer, f, d.now)
+	d.clear()
+	d.close(a, why)
+	d.Step = StepRecover
+	return d.next()
+}
+
+// watchLeaving looks after the code on a machine of which notice was given, while another one is made ready.
+func (d *decision) watchLeaving(old *Attempt) (Do, bool) {
+	p := d.seen.Probe
+	if p == nil || p.Attempt != old.Number || d.now.Sub(p.At) >= d.rules.Quick {
+		return Do{Kind: DoProbe, Attempt: old.Number}, true
+	}
+	d.Look.Tail, d.Look.Kept = max(d.Look.Tail, p.Tail), max(d.Look.Kept, p.Kept)
+	switch {
+	case p.Fault != nil:
+		return d.suspect(old, p)
+	case p.State == RunExited && clean(p.Exit):
+		old.Exit, old.EndedAt = p.Exit, d.now
+		return d.succeed(), true
+	case p.State == RunExited:
+		old.Exit = p.Exit
+		return d.lose(old, Cause{Code: CodeNotice, Text: "the provider gave notice and the code has ended", Evidence: exitText(p.Exit)}), true
+	case p.State == RunAlive:
+		d.Look.Fails, d.Look.Misses = 0, 0
+		return Do{}, false
+	default:
+		return d.lose(old, Cause{Code: CodeAgentLost, Text: "the run on the leaving machine is gone"}), true
+	}
+}
+
+// pace is the wait between two looks at a machine that is expected soon.
+func pace(tries int) time.Duration { return grow(pollFirst, quietGrowth, tries-1, pollMax) }
+
+// codeOf gives the cause code for a class of fault.
+func codeOf(f Fault) Code {
+	switch f.Class {
+	case Capacity:
+		return CodeCapacity
+	case Quota:
+		return CodeQuota
+	case Denied:
+		return CodeDenied
+	case Invalid:
+		return CodeInvalid
+	default:
+		return CodeProvider
+	}
+}
+
+// lastFaults tells what the offers of a failed round said, at most three of them.
+func lastFaults(s Search) string {
+	text := ""
+	for i, key := range s.Tried {
+		if i == 3 {
+			return text + fmt.Sprintf("; and %d more", len(s.Tried)-i)
+		}
+		if i > 0 {
+			text += "; "
+		}
+		text += key + ": " + s.Penalties[key].Fault.Text
+	}
+	return text
+}

@@ -1,0 +1,127 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+// Caps bound the fleet.
+type Caps struct {
+	Launches int // jobs between create and started at a time
+	Live     int // jobs between their first launch and their end; 0 means as many as the clouds allow
+}
+
+const (
+	// slotLife is how long a slot lasts that its holder does not renew, so that a crash never leaks one.
+	slotLife = 2 * time.Minute
+	// grantLife is how long a granted slot waits for its job to take it.
+	grantLife = 15 * time.Second
+)
+
+// order sorts waiting jobs: higher priority first, then earlier submission. Exact in a double up to 2^41 jobs.
+func order(priority int, id job.ID) int64 {
+	return int64(job.MaxPriority-priority)<<41 + int64(id)
+}
+
+func (s *Store) admit(ctx context.Context, op string, caps Caps, args ...any) (bool, []job.ID, error) {
+	keys := []string{deploymentPrefix + "slots", deploymentPrefix + "waiting", deploymentPrefix + "admitted"}
+	all := append([]any{op, caps.Launches, caps.Live, ms(slotLife), ms(grantLife)}, args...)
+	reply, err := s.lua.admit.Run(ctx, s.rdb, keys, all...).Slice()
+	if err != nil {
+		return false, nil, unavailable("admit", err)
+	}
+	var granted []job.ID
+	for _, v := range reply[1:] {
+		granted = append(granted, job.ID(asInt(v)))
+	}
+	return asInt(reply[0]) == 1, granted, nil
+}
+
+// Hold asks for a launch slot, or renews it. Without one the job stands in the queue and is to be woken when its turn
+// has come. The ids are of other jobs whose turn it is now: wake them.
+func (s *Store) Hold(ctx context.Context, caps Caps, id job.ID, priority int) (bool, []job.ID, error) {
+	return s.admit(ctx, "hold", caps, int64(id), order(priority, id))
+}
+
+// Join puts new jobs in the queue and returns those that got a slot at once.
+func (s *Store) Join(ctx context.Context, caps Caps, priority int, ids []job.ID) ([]job.ID, error) {
+	var granted []job.ID
+	for from := 0; from < len(ids); from += 1000 {
+		var args []any
+		for _, id := range ids[from:min(from+1000, len(ids))] {
+			args = append(args, int64(id), order(priority, id))
+		}
+		_, got, err := s.admit(ctx, "join", caps, args...)
+		if err != nil {
+			return granted, err
+		}
+		granted = append(granted, got...)
+	}
+	return granted, nil
+}
+
+// Release gives a slot back, or the place in the queue, and returns the jobs whose turn it is now: wake them.
+func (s *Store) Release(ctx context.Context, caps Caps, id job.ID, ended bool) ([]job.ID, error) {
+	flag := 0
+	if ended {
+		flag = 1
+	}
+	_, granted, err := s.admit(ctx, "release", caps, int64(id), flag)
+	return granted, err
+}
+
+// AdmissionTick hands out slots that became free because their holders died, and returns the jobs to wake.
+func (s *Store) AdmissionTick(ctx context.Context, caps Caps) ([]job.ID, error) {
+	_, granted, err := s.admit(ctx, "tick", caps)
+	return granted, err
+}
+
+// StandInLine reports which of the jobs wait in the queue for a slot.
+func (s *Store) StandInLine(ctx context.Context, ids []job.ID) (map[job.ID]bool, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	pipe := s.rdb.Pipeline()
+	cmds := make([]*redis.FloatCmd, len(ids))
+	for i, id := range ids {
+		cmds[i] = pipe.ZScore(ctx, deploymentPrefix+"waiting", strconv.FormatInt(int64(id), 10))
+	}
+	if _, err := pipe.Exec(ctx); err != nil && err != redis.Nil {
+		return nil, unavailable("look into the queue", err)
+	}
+	in := map[job.ID]bool{}
+	for i, c := range cmds {
+		in[ids[i]] = c.Err() == nil
+	}
+	return in, nil
+}
+
+// Forgotten returns admitted jobs that are done, left over by a worker that died before it could release them.
+func (s *Store) Forgotten(ctx context.Context) ([]job.ID, error) {
+	members, err := s.rdb.ZRange(ctx, deploymentPrefix+"admitted", 0, -1).Result()
+	if err != nil {
+		return nil, unavailable("read the admitted jobs", err)
+	}
+	pipe := s.rdb.Pipeline()
+	cmds := make([]*redis.StringCmd, len(members))
+	for i, m := range members {
+		id, _ := strconv.ParseInt(m, 10, 64)
+		cmds[i] = pipe.HGet(ctx, s.keys.of(job.ID(id), "job"), "step")
+	}
+	if _, err := pipe.Exec(ctx); err != nil && err != redis.Nil {
+		return nil, unavailable("read the admitted jobs", err)
+	}
+	var done []job.ID
+	for i, c := range cmds {
+		if step := c.Val(); step == string(job.StepDone) || c.Err() == redis.Nil {
+			id, _ := strconv.ParseInt(members[i], 10, 64)
+			done = append(done, job.ID(id))
+		}
+	}
+	return done, nil
+}

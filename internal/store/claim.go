@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+// Claimed is a job that the caller drives until its claim ends.
+type Claimed struct {
+	job.Record
+	Now   job.Time // by the store's clock when the claim was made
+	Token string   // of the act's lease; empty for the watch
+	raw   fields   // as read, to commit only what changed
+}
+
+// Overdue is a job whose next act may have been lost, or is due again after a wait.
+type Overdue struct {
+	ID       job.ID
+	Step     job.Step
+	Dispatch int64 // number of the act that must exist
+	Ran      int64 // number of the act that last began
+	Slot     bool  // it waits for a launch slot
+}
+
+// Due is what one claim of the watch found.
+type Due struct {
+	Now     job.Time
+	Jobs    []Claimed
+	Acts    []Overdue
+	Corrupt []*CorruptError
+}
+
+// Len is how many entries of the index were taken.
+func (d Due) Len() int { return len(d.Jobs) + len(d.Acts) + len(d.Corrupt) }
+
+// Claim takes up to limit due jobs of a shard for lease. Jobs at a step that is driven by an act are reported as
+// Overdue and looked at again after grace.
+func (s *Store) Claim(ctx context.Context, shard, limit int, lease, grace time.Duration) (Due, error) {
+	reply, err := s.lua.claim.Run(ctx, s.rdb, []string{s.keys.due(shard)}, s.keys.prefix(shard), limit, ms(lease), ms(grace)).Slice()
+	if err != nil {
+		return Due{}, unavailable("claim", err)
+	}
+	due := Due{Now: job.Time(asInt(reply[0]))}
+	for _, e := range reply[1:] {
+		entry, _ := e.([]any)
+		id := job.ID(asInt(entry[0]))
+		if len(entry) > 2 {
+			due.Acts = append(due.Acts, Overdue{ID: id, Step: job.Step(asString(entry[1])), Dispatch: asInt(entry[2]), Ran: asInt(entry[3]), Slot: asInt(entry[4]) == 1})
+			continue
+		}
+		raw := asFields(entry[1])
+		rec, err := decode(id, raw)
+		if err != nil {
+			var corrupt *CorruptError
+			errors.As(err, &corrupt)
+			due.Corrupt = append(due.Corrupt, corrupt)
+			continue
+		}
+		due.Jobs = append(due.Jobs, Claimed{Record: rec, Now: due.Now, raw: raw})
+	}
+	return due, nil
+}
+
+// Begin begins act n of a step under a lease with that token. ErrStale means that the act is not to be: end quietly.
+func (s *Store) Begin(ctx context.Context, id job.ID, step job.Step, n int64, token string, lease time.Duration) (Claimed, error) {
+	keys := []string{s.keys.of(id, "job"), s.keys.due(s.keys.shardOf(id)), s.LeaseKey(id)}
+	reply, err := s.lua.begin.Run(ctx, s.rdb, keys, int64(id), string(step), n, token, ms(lease)).Slice()
+	if err != nil {
+		return Claimed{}, unavailable("begin", err)
+	}
+	if asString(reply[0]) != "ok" {
+		return Claimed{}, fmt.Errorf("begin %s %d of job %d: %w", step, n, id, ErrStale)
+	}
+	raw := asFields(reply[2])
+	rec, err := decode(id, raw)
+	if err != nil {
+		return Claimed{}, err
+	}
+	return Claimed{Record: rec, Now: job.Time(asInt(reply[1])), Token: token, raw: raw}, nil
+}
+
+// Beat prolongs an act's claim. It tells whether the user has cancelled meanwhile.
+func (s *Store) Beat(ctx context.Context, id job.ID, fence int64, lease time.Duration) (cancelled bool, err error) {
+	keys := []string{s.keys.of(id, "job"), s.keys.due(s.keys.shardOf(id))}
+	reply, err := s.lua.beat.Run(ctx, s.rdb, keys, int64(id), fence, ms(lease)).Slice()
+	if err != nil {
+		return false, unavailable("beat", err)
+	}
+	if asString(reply[0]) != "ok" {
+		return false, fmt.Errorf("beat of job %d: %w", id, ErrStale)
+	}
+	return asString(reply[1]) != "", nil
+}
+
+// Redispatch makes the next act of an overdue job and returns its number, or 0 if somebody was faster.
+func (s *Store) Redispatch(ctx context.Context, o Overdue, grace time.Duration) (int64, error) {
+	keys := []string{s.keys.of(o.ID, "job"), s.keys.due(s.keys.shardOf(o.ID))}
+	n, err := s.lua.redispatch.Run(ctx, s.rdb, keys, int64(o.ID), string(o.Step), o.Dispatch, o.Ran, ms(grace)).Int64()
+	if err != nil {
+		return 0, unavailable("redispatch", err)
+	}
+	return n, nil
+}
+
+// Handover gives a claim back unfinished, so that another worker takes the job at once. It returns the epoch of the
+// shard's watch chain, to run its tick now; zero if the claim was lost already.
+func (s *Store) Handover(ctx context.Context, c *Claimed) (int64, error) {
+	shard := s.keys.shardOf(c.ID)
+	keys := []string{s.keys.of(c.ID, "job"), s.keys.due(shard), s.LeaseKey(c.ID), s.keys.chain(WatchChain(shard))}
+	reply, err := s.lua.handover.Run(ctx, s.rdb, keys, int64(c.ID), c.Fence, c.Token).Text()
+	if err != nil {
+		return 0, unavailable("hand over", err)
+	}
+	epoch, _ := strconv.ParseInt(reply, 10, 64)
+	return epoch, nil
+}
+
+// Load reads a job.
+func (s *Store) Load(ctx context.Context, id job.ID) (job.Record, error) {
+	m, err := s.rdb.HGetAll(ctx, s.keys.of(id, "job")).Result()
+	if err != nil {
+		return job.Record{}, unavailable("load", err)
+	}
+	if len(m) == 0 {
+		return job.Record{}, fmt.Errorf("job %d: %w", id, ErrNotFound)
+	}
+	rec, err := decode(id, m)
+	if err != nil {
+		return rec, err
+	}
+	due, err := s.rdb.ZScore(ctx, s.keys.due(s.keys.shardOf(id)), strconv.FormatInt(int64(id), 10)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return rec, unavailable("load", err)
+	}
+	rec.Due = job.Time(due)
+	return rec, nil
+}
+
+func asInt(v any) int64 {
+	switch n := v.(type) {
+	case int64:
+		return n
+	case string:
+		i, _ := strconv.ParseInt(n, 10, 64)
+		return i
+	default:
+		return 0
+	}
+}
+
+func asString(v any) string {
+	s, _ := v.(string)
+	return s
+}

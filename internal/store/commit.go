@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+// Commit is one decision to write: Next is what Decide made of the claimed record.
+type Commit struct {
+	From *Claimed
+	Next job.Record
+	Keep bool // go on driving after it; otherwise the claim is given back
+}
+
+// Commit writes decisions of jobs of one shard in one script and brings the claims up to date, so that a driver can
+// decide again. The result for each is nil, or ErrStale if somebody else drives the job now.
+func (s *Store) Commit(ctx context.Context, shard int, commits ...Commit) ([]error, error) {
+	args := []any{s.keys.prefix(shard)}
+	encoded := make([]fields, len(commits))
+	for i := range commits {
+		f, err := encode(&commits[i].Next)
+		if err != nil {
+			return nil, err
+		}
+		encoded[i] = f
+		args = append(args, commits[i].args(f)...)
+	}
+	reply, err := s.lua.commit.Run(ctx, s.rdb, []string{s.keys.due(shard)}, args...).Slice()
+	if err != nil {
+		return nil, unavailable("commit", err)
+	}
+	now := job.Time(asInt(reply[0]))
+	results := make([]error, len(commits))
+	for i, v := range reply[1:] {
+		r, _ := v.([]any)
+		if asString(r[0]) != "ok" {
+			results[i] = fmt.Errorf("commit to job %d: %w", commits[i].From.ID, ErrStale)
+			continue
+		}
+		commits[i].advance(encoded[i], now, r)
+	}
+	return results, nil
+}
+
+// args are a commit's arguments to the script; see lua/commit.lua.
+func (c *Commit) args(f fields) []any {
+	from, next := &c.From.Record, &c.Next
+	was, is := from.Status(), next.Status()
+	ended := "0"
+	if next.Ended() && !from.Ended() {
+		ended = "1"
+	}
+	keep := "0"
+	if c.Keep {
+		keep = "1"
+	}
+	args := []any{int64(from.ID), from.Fence, from.Seq, states(from), from.Wakes, c.From.Token, keep, c.due(), string(was), string(is), ended}
+	var set, drop []any
+	for k, v := range f {
+		if c.From.raw[k] != v {
+			set = append(set, k, v)
+		}
+	}
+	for _, k := range optional {
+		if c.From.raw[k] != "" && f[k] == "" {
+			drop = append(drop, k)
+		}
+	}
+	args = append(append(args, len(set)/2), set...)
+	args = append(append(args, len(drop)), drop...)
+	args = append(args, len(next.Events))
+	for _, e := range next.Events {
+		args = append(args, mustJSON(e))
+	}
+	args = append(args, len(next.Past))
+	for _, a := range next.Past {
+		args = append(args, mustJSON(a))
+	}
+	return args
+}
+
+// optional are the fields that a record without them does not have.
+var optional = []string{"live", "look", "wait", "fault", "preempt", "doubt"}
+
+// due is when somebody must look again: "" leaves it to the claim, which the caller keeps.
+func (c *Commit) due() any {
+	switch {
+	case c.Next.Step == job.StepDone:
+		return "never"
+	case c.Keep:
+		return ""
+	default:
+		return int64(c.Next.Due)
+	}
+}
+
+// advance makes the claim what is now in the store, with what others wrote into it meanwhile.
+func (c *Commit) advance(f fields, now job.Time, answer []any) {
+	raw := fields{"head": c.From.raw["head"]}
+	for k, v := range f {
+		raw[k] = v
+	}
+	rec := c.Next
+	rec.Events, rec.Past = nil, nil
+	rec.Fence, rec.Seq = c.From.Fence, c.From.Seq+1
+	rec.Wakes = asInt(answer[1])
+	if c.Keep {
+		for i, name := range []string{"cancel", "preempt", "follow", "doubt"} {
+			raw[name] = asString(answer[2+i])
+		}
+		rec.Cancel = parse[job.Cancel](raw["cancel"])
+		rec.Preempt = parse[job.Preempt](raw["preempt"])
+		rec.Follow = job.Time(asInt(raw["follow"]))
+		rec.Doubt = job.Time(asInt(raw["doubt"]))
+	}
+	c.From.Record, c.From.raw, c.From.Now = rec, raw, now
+}
+
+// parse reads an optional field that a client wrote. One that cannot be read counts as absent.
+func parse[T any](s string) *T {
+	v := new(T)
+	if s == "" || json.Unmarshal([]byte(s), v) != nil {
+		return nil
+	}
+	return v
+}
+
+// Statuses tells how many jobs are in each status, over all shards.
+func (s *Store) Statuses(ctx context.Context) (map[job.Status]int64, error) {
+	pipe := s.rdb.Pipeline()
+	counts := make([]*redis.MapStringStringCmd, s.keys.shards)
+	for shard := range counts {
+		counts[shard] = pipe.HGetAll(ctx, s.keys.prefix(shard)+"count")
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, unavailable("count", err)
+	}
+	total := map[job.Status]int64{}
+	for _, c := range counts {
+		for status, n := range c.Val() {
+			total[job.Status(status)] += asInt(n)
+		}
+	}
+	return total, nil
+}

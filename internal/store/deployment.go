@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Schema is the version of what this package writes. A deployment holds one version; another program is refused.
+const Schema = 1
+
+// Deployment is what all workers and clients of one store agree on. It is written by the first that opens the store.
+type Deployment struct {
+	ID        string // tags every machine
+	Schema    int
+	Shards    int
+	Archive   string // URL of the bucket for bundles and logs
+	Recipient string // public key for secrets; empty if no worker can open them
+	LocalHost string // the computer and folder that the local provider's machines live on
+}
+
+// SchemaError says that the store was written by another version.
+type SchemaError struct{ Have, Want int }
+
+func (e *SchemaError) Error() string {
+	if e.Have > e.Want {
+		return fmt.Sprintf("this store holds schema %d, this program writes schema %d: use a newer version of outlast", e.Have, e.Want)
+	}
+	return fmt.Sprintf("this store holds schema %d, this program writes schema %d: finish its jobs with the older version, or use another Redis database", e.Have, e.Want)
+}
+
+// ErrNoDeployment says that no worker has ever used the store.
+var ErrNoDeployment = errors.New("no outlast deployment in this Redis: start a worker first (worker dev, or worker run)")
+
+// Open opens the store of a deployment that exists.
+func Open(ctx context.Context, rdb redis.UniversalClient) (*Store, error) {
+	d, err := readDeployment(ctx, rdb)
+	if err != nil {
+		return nil, err
+	}
+	return newStore(rdb, d), nil
+}
+
+// Found opens the store for a worker, and creates the deployment if there is none. want.ID may be empty; the
+// fields of an existing deployment win, except that empty ones of it are filled.
+func Found(ctx context.Context, rdb redis.UniversalClient, want Deployment) (*Store, error) {
+	if want.ID == "" {
+		b := make([]byte, 6)
+		rand.Read(b) // never fails
+		want.ID = hex.EncodeToString(b)
+	}
+	if want.Shards <= 0 || want.Shards > 100 {
+		return nil, fmt.Errorf("number of shards must be 1 to 100, not %d", want.Shards)
+	}
+	key := deploymentPrefix + "deployment"
+	pipe := rdb.TxPipeline() // one key, so one slot; all or nothing against another worker's first start
+	for f, v := range map[string]any{"id": want.ID, "schema": Schema, "shards": want.Shards, "archive": want.Archive, "recipient": want.Recipient, "local": want.LocalHost} {
+		if v != "" {
+			pipe.HSetNX(ctx, key, f, v)
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, unavailable("found the deployment", err)
+	}
+	return Open(ctx, rdb)
+}
+
+func newStore(rdb redis.UniversalClient, d Deployment) *Store {
+	return &Store{rdb: rdb, deploy: d, keys: keys{shards: d.Shards}, lua: loadScripts()}
+}
+
+func readDeployment(ctx context.Context, rdb redis.UniversalClient) (Deployment, error) {
+	m, err := rdb.HGetAll(ctx, deploymentPrefix+"deployment").Result()
+	if err != nil {
+		return Deployment{}, unavailable("read the deployment", err)
+	}
+	if m["id"] == "" {
+		return Deployment{}, ErrNoDeployment
+	}
+	d := Deployment{ID: m["id"], Archive: m["archive"], Recipient: m["recipient"], LocalHost: m["local"]}
+	if d.Schema, err = strconv.Atoi(m["schema"]); err != nil || d.Schema != Schema {
+		return Deployment{}, &SchemaError{Have: d.Schema, Want: Schema}
+	}
+	if d.Shards, err = strconv.Atoi(m["shards"]); err != nil || d.Shards <= 0 {
+		return Deployment{}, fmt.Errorf("the deployment's record is damaged: shards is %q", m["shards"])
+	}
+	return d, nil
+}

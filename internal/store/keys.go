@@ -1,0 +1,36 @@
+package store
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+// deploymentPrefix is the hash tag of what belongs to no shard.
+const deploymentPrefix = "ol:{d}:"
+
+// keys names keys. Shards never changes once a deployment has started.
+type keys struct{ shards int }
+
+func (k keys) shardOf(id job.ID) int { return int(int64(id) % int64(k.shards)) }
+
+func (k keys) prefix(shard int) string { return fmt.Sprintf("ol:{s%02d}:", shard) }
+
+func (k keys) of(id job.ID, kind string) string {
+	return k.prefix(k.shardOf(id)) + kind + ":" + strconv.FormatInt(int64(id), 10)
+}
+
+func (k keys) due(shard int) string { return k.prefix(shard) + "due" }
+
+// chain is the key of a chain: that of a watch lies with its shard, so that a wake can reach both in one script.
+func (k keys) chain(name string) string {
+	var shard int
+	if _, err := fmt.Sscanf(name, "watch-%d", &shard); err == nil {
+		return k.prefix(shard) + "chain"
+	}
+	return deploymentPrefix + "chain:" + name
+}
+
+// WatchChain is the name of the chain that watches a shard.
+func WatchChain(shard int) string { return "watch-" + strconv.Itoa(shard) }

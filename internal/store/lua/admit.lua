@@ -1,0 +1,56 @@
+-- Launch slots and the optional cap on live jobs, for the whole fleet. Waiting holds nothing: a job stands in the
+-- waiting index, ordered by priority and submission, and is woken when its turn has come.
+-- KEYS[1] slots (job -> until)  KEYS[2] waiting (job -> order)  KEYS[3] admitted (live jobs, only with a cap)
+-- ARGV    'hold', launches, live, ttl ms, grant ttl ms, id, order
+--         'join', launches, live, ttl ms, grant ttl ms, (id, order)...
+--         'release', launches, live, ttl ms, grant ttl ms, id, 1 if the job has ended
+--         'tick', launches, live, ttl ms, grant ttl ms
+-- Returns {1 if id holds a slot, granted ids...}; the caller wakes those.
+-- Called by Store.Hold, Join, Release and AdmissionTick. Safe to run twice.
+local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local op, launches, live, ttl, grant = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+local mine = ARGV[6]
+if op == 'hold' then
+  if redis.call('ZSCORE', KEYS[1], mine) then
+    redis.call('ZADD', KEYS[1], now + ttl, mine)
+    return {1}
+  end
+  local order = ARGV[7]
+  if live > 0 and redis.call('ZSCORE', KEYS[3], mine) then order = order - 2 ^ 52 end -- it lives already: before those that do not
+  redis.call('ZADD', KEYS[2], order, mine)
+elseif op == 'join' then
+  for i = 6, #ARGV, 2 do
+    if not redis.call('ZSCORE', KEYS[1], ARGV[i]) then redis.call('ZADD', KEYS[2], ARGV[i + 1], ARGV[i]) end
+  end
+elseif op == 'release' then
+  redis.call('ZREM', KEYS[1], mine)
+  redis.call('ZREM', KEYS[2], mine)
+  if ARGV[7] == '1' then redis.call('ZREM', KEYS[3], mine) end
+end
+local out = {0}
+local free = launches - redis.call('ZCARD', KEYS[1])
+if free > 0 then
+  local room = free
+  if live > 0 then room = live - redis.call('ZCARD', KEYS[3]) end
+  for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1 + math.max(free, 0) * 4)) do
+    if free <= 0 then break end
+    local admitted = live == 0 or redis.call('ZSCORE', KEYS[3], id)
+    if admitted or room > 0 then
+      if live > 0 and not admitted then
+        redis.call('ZADD', KEYS[3], now, id)
+        room = room - 1
+      end
+      redis.call('ZREM', KEYS[2], id)
+      free = free - 1
+      if op == 'hold' and id == mine then
+        redis.call('ZADD', KEYS[1], now + ttl, id)
+        out[1] = 1
+      else
+        redis.call('ZADD', KEYS[1], now + grant, id)
+        out[#out + 1] = id
+      end
+    end
+  end
+end
+return out

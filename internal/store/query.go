@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+// Request reads what a user asked for.
+func (s *Store) Request(ctx context.Context, id job.ID) (job.Request, error) {
+	b, err := s.rdb.Get(ctx, s.keys.of(id, "req")).Bytes()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return job.Request{}, fmt.Errorf("request of job %d: %w", id, ErrNotFound)
+	case err != nil:
+		return job.Request{}, unavailable("read the request", err)
+	}
+	var r job.Request
+	if err := json.Unmarshal(b, &r); err != nil {
+		return r, &CorruptError{ID: id, Err: fmt.Errorf("request: %w", err)}
+	}
+	return r, nil
+}
+
+// Secrets reads a job's sealed secrets; nil if it has none.
+func (s *Store) Secrets(ctx context.Context, id job.ID) ([]byte, error) {
+	b, err := s.rdb.Get(ctx, s.keys.of(id, "sec")).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unavailable("read the secrets", err)
+	}
+	return b, nil
+}
+
+// Events reads a job's history, oldest first.
+func (s *Store) Events(ctx context.Context, id job.ID) ([]job.Event, error) {
+	return readList[job.Event](ctx, s, s.keys.of(id, "ev"))
+}
+
+// Past reads a job's attempts that are gone, oldest first.
+func (s *Store) Past(ctx context.Context, id job.ID) ([]job.Attempt, error) {
+	return readList[job.Attempt](ctx, s, s.keys.of(id, "past"))
+}
+
+func readList[T any](ctx context.Context, s *Store, key string) ([]T, error) {
+	lines, err := s.rdb.LRange(ctx, key, 0, -1).Result()
+	if err != nil {
+		return nil, unavailable("read "+key, err)
+	}
+	out := make([]T, 0, len(lines))
+	for _, line := range lines {
+		var v T
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			return nil, fmt.Errorf("read %s: %w", key, err)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// Query selects jobs for a list.
+type Query struct {
+	All   bool // also those that are done
+	Limit int  // newest first; 0 means all
+}
+
+// List reads jobs, newest first. A damaged record is left out and reported beside the others, which are not lost for it.
+func (s *Store) List(ctx context.Context, q Query) ([]job.Record, []error) {
+	ids, err := s.ids(ctx, q)
+	if err != nil {
+		return nil, []error{err}
+	}
+	var out []job.Record
+	var bad []error
+	for from := 0; from < len(ids); from += batch {
+		part := ids[from:min(from+batch, len(ids))]
+		pipe := s.rdb.Pipeline()
+		cmds := make([]*redis.MapStringStringCmd, len(part))
+		for i, id := range part {
+			cmds[i] = pipe.HGetAll(ctx, s.keys.of(id, "job"))
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return out, append(bad, unavailable("list", err))
+		}
+		for i, c := range cmds {
+			if len(c.Val()) == 0 {
+				continue
+			}
+			rec, err := decode(part[i], c.Val())
+			if err != nil {
+				bad = append(bad, err)
+				continue
+			}
+			out = append(out, rec)
+		}
+	}
+	return out, bad
+}
+
+func (s *Store) ids(ctx context.Context, q Query) ([]job.ID, error) {
+	pipe := s.rdb.Pipeline()
+	var cmds []*redis.StringSliceCmd
+	for shard := range s.keys.shards {
+		cmds = append(cmds, pipe.ZRange(ctx, s.keys.due(shard), 0, -1))
+		if q.All {
+			stop := int64(-1)
+			if q.Limit > 0 {
+				stop = int64(q.Limit) - 1
+			}
+			cmds = append(cmds, pipe.ZRevRange(ctx, s.keys.prefix(shard)+"ended", 0, stop))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, unavailable("list", err)
+	}
+	var ids []job.ID
+	for _, c := range cmds {
+		for _, m := range c.Val() {
+			id, _ := strconv.ParseInt(m, 10, 64)
+			ids = append(ids, job.ID(id))
+		}
+	}
+	slices.SortFunc(ids, func(a, b job.ID) int { return int(b - a) })
+	ids = slices.Compact(ids)
+	if q.Limit > 0 && len(ids) > q.Limit {
+		ids = ids[:q.Limit]
+	}
+	return ids, nil
+}
+
+// LoadMany reads jobs by id in one round trip; those that are unknown or damaged are missing from the answer.
+func (s *Store) LoadMany(ctx context.Context, ids []job.ID) (map[job.ID]job.Record, error) {
+	out := map[job.ID]job.Record{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	pipe := s.rdb.Pipeline()
+	cmds := make([]*redis.MapStringStringCmd, len(ids))
+	for i, id := range ids {
+		cmds[i] = pipe.HGetAll(ctx, s.keys.of(id, "job"))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, unavailable("load", err)
+	}
+	for i, c := range cmds {
+		if rec, err := decode(ids[i], c.Val()); err == nil {
+			out[ids[i]] = rec
+		}
+	}
+	return out, nil
+}

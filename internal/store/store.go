@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+var (
+	// ErrUnavailable says that Redis did not answer, or not as it should. It is a pause, never a verdict.
+	ErrUnavailable = errors.New("store unavailable")
+	// ErrStale says that the caller does not drive the job any more.
+	ErrStale = errors.New("stale: somebody else drives the job")
+	// ErrNotFound says that there is no such job.
+	ErrNotFound = errors.New("no such job")
+)
+
+//go:embed lua/*.lua
+var luaFiles embed.FS
+
+// script loads one of the files in lua/.
+func script(name string) *redis.Script {
+	src, err := luaFiles.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic(err) // the files are part of the binary
+	}
+	return redis.NewScript(string(src))
+}
+
+// Store is the one door to the records of a deployment. It is safe for concurrent use and holds no state but the
+// connection.
+type Store struct {
+	rdb    redis.UniversalClient
+	keys   keys
+	deploy Deployment
+	lua    scripts
+}
+
+type scripts struct {
+	submit, claim, begin, beat, commit, redispatch, wake, cancelWhere, handover *redis.Script
+	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead             *redis.Script
+}
+
+func loadScripts() scripts {
+	return scripts{
+		submit: script("submit"), claim: script("claim"), begin: script("begin"), beat: script("beat"), commit: script("commit"),
+		redispatch: script("redispatch"), wake: script("wake"), cancelWhere: script("cancel_where"), handover: script("handover"),
+		chainBegin: script("chain_begin"), chainEnd: script("chain_end"), chainReclaim: script("chain_reclaim"),
+		admit: script("admit"), tailAppend: script("tail_append"), tailRead: script("tail_read"),
+	}
+}
+
+// Redis is the connection, for the lease package, which locks with redsync on it.
+func (s *Store) Redis() redis.UniversalClient { return s.rdb }
+
+// Deployment is what the store belongs to.
+func (s *Store) Deployment() Deployment { return s.deploy }
+
+// Shards is the number of shards.
+func (s *Store) Shards() int { return s.keys.shards }
+
+// LeaseKey is where the lock of a job's acts lives.
+func (s *Store) LeaseKey(id job.ID) string { return s.keys.of(id, "lease") }
+
+// Now is the time by the store's clock.
+func (s *Store) Now(ctx context.Context) (job.Time, error) {
+	t, err := s.rdb.Time(ctx).Result()
+	if err != nil {
+		return 0, unavailable("read the time", err)
+	}
+	return job.TimeOf(t), nil
+}
+
+// Ping reports whether Redis answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.rdb.Ping(ctx).Err(); err != nil {
+		return unavailable("ping", err)
+	}
+	return nil
+}
+
+func unavailable(doing string, err error) error {
+	return fmt.Errorf("%s: %w: %w", doing, ErrUnavailable, err)
+}
+
+func ms(d time.Duration) int64 { return d.Milliseconds() }
