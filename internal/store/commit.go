@@ -148,3 +148,25 @@ func (s *Store) Statuses(ctx context.Context) (map[job.Status]int64, error) {
 	}
 	return total, nil
 }
+
+// Changes reports whether a decision differs from what is stored, and so needs a commit.
+func Changes(c *Claimed, next *job.Record) bool {
+	if len(next.Events) > 0 || len(next.Past) > 0 {
+		return true
+	}
+	f, err := encode(next)
+	if err != nil {
+		return true // the commit will say so
+	}
+	for k, v := range f {
+		if c.raw[k] != v {
+			return true
+		}
+	}
+	for _, k := range optional {
+		if c.raw[k] != "" && f[k] == "" {
+			return true
+		}
+	}
+	return false
+}

@@ -62,6 +62,9 @@ func (s *Store) Redis() redis.UniversalClient { return s.rdb }
 // Deployment is what the store belongs to.
 func (s *Store) Deployment() Deployment { return s.deploy }
 
+// ShardOf is the shard that a job belongs to.
+func (s *Store) ShardOf(id job.ID) int { return s.keys.shardOf(id) }
+
 // Shards is the number of shards.
 func (s *Store) Shards() int { return s.keys.shards }
 

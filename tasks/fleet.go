@@ -1,0 +1,170 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/outlast-dev/outlast/internal/cloud"
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/store"
+)
+
+// fleet dispatches a tick of the fleet's chains.
+func (w *Worker) fleet(ctx context.Context, chain string) (time.Duration, error) {
+	if chain == ChainAdmission {
+		return time.Second, w.admission(ctx)
+	}
+	parts := strings.SplitN(chain, ":", 3)
+	if len(parts) != 3 || parts[0] != "view" {
+		return time.Minute, fmt.Errorf("nobody knows the chain %q", chain)
+	}
+	site, err := w.sites.of(parts[1])
+	if err != nil {
+		return time.Minute, err
+	}
+	return site.ViewEvery, w.view(ctx, site, parts[2])
+}
+
+// admission hands out launch slots whose holders died, and places of jobs that are done.
+func (w *Worker) admission(ctx context.Context) error {
+	granted, err := w.store.AdmissionTick(ctx, w.caps)
+	if err != nil {
+		return err
+	}
+	w.wakeAll(ctx, granted)
+	if w.caps.Live == 0 {
+		return nil
+	}
+	left, err := w.store.Forgotten(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range left {
+		granted, err := w.store.Release(ctx, w.caps, id, true)
+		if err != nil {
+			return err
+		}
+		w.wakeAll(ctx, granted)
+	}
+	return nil
+}
+
+// view lists all machines of a region, wakes the jobs that lost one since the last view, keeps the view, and ends
+// what belongs to nobody. A list that failed changes nothing but what is said about it.
+func (w *Worker) view(ctx context.Context, site *Site, region string) error {
+	provider := site.Provider.Name()
+	old, err := w.store.View(ctx, provider, region)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	at, err := w.store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	read := time.Now()
+	nodes, at, err := w.views.list(ctx, provider, region, at, func() job.Time { return at.Add(time.Since(read)) })
+	if err != nil {
+		w.metrics.providerError(provider, err)
+		old.Provider, old.Region, old.Error = provider, region, err.Error()
+		return errors.Join(err, w.store.PutView(ctx, old))
+	}
+	if err := w.wakeLosers(ctx, old, nodes); err != nil { // before the view is kept: a crash in between wakes them twice, never not at all
+		return err
+	}
+	machines, err := json.Marshal(nodes)
+	if err != nil {
+		return fmt.Errorf("encode the view: %w", err)
+	}
+	if err := w.store.PutView(ctx, store.View{Provider: provider, Region: region, At: at, Machines: machines}); err != nil {
+		return err
+	}
+	return w.collect(ctx, site, region, nodes, at)
+}
+
+// wakeLosers wakes the jobs of machines that were alive in the old view and are not in the new one.
+func (w *Worker) wakeLosers(ctx context.Context, old store.View, nodes []cloud.Node) error {
+	var before []cloud.Node
+	if len(old.Machines) > 0 {
+		if err := json.Unmarshal(old.Machines, &before); err != nil {
+			w.log.Warn().Err(err).Msg("the last view cannot be read")
+		}
+	}
+	now := map[string]cloud.State{}
+	for _, n := range nodes {
+		now[n.ID] = n.State
+	}
+	for _, n := range before {
+		state, there := now[n.ID]
+		if n.State.Ended() || there && (state == n.State || state == cloud.Running) {
+			continue
+		}
+		woken, err := w.store.Doubt(ctx, n.Job)
+		if err != nil {
+			return err
+		}
+		w.runWatch(ctx, woken)
+	}
+	return nil
+}
+
+// collect ends machines that no job of ours needs any more (G4). The provider's list came first, the records come
+// second: a machine that is in use is in both.
+func (w *Worker) collect(ctx context.Context, site *Site, region string, nodes []cloud.Node, at job.Time) error {
+	var ids []job.ID
+	known := map[job.ID]bool{}
+	for _, n := range nodes {
+		if !n.State.Ended() && !known[n.Job] {
+			known[n.Job] = true
+			ids = append(ids, n.Job)
+		}
+	}
+	records, err := w.store.LoadMany(ctx, ids)
+	if err != nil {
+		return err
+	}
+	orphans := 0
+	for _, n := range nodes {
+		var rec *job.Record
+		if r, ok := records[n.Job]; ok {
+			rec = &r
+		}
+		verdict := cloud.Judge(n, rec, at, w.minAge)
+		if verdict.Kind != cloud.VerdictOrphan {
+			continue
+		}
+		orphans++
+		w.log.Warn().Str("provider", n.Provider).Str("machine", n.ID).Int64("job", int64(n.Job)).Int("attempt", n.Attempt).Str("why", verdict.Why).Msg("ending a machine that belongs to nobody")
+		w.metrics.collected.WithLabelValues(n.Provider).Inc()
+		err := site.Provider.Terminate(ctx, region, cloud.Match{Deployment: n.Deployment, Job: n.Job, NodeID: n.ID})
+		if err != nil {
+			return err
+		}
+	}
+	w.metrics.orphans.WithLabelValues(site.Provider.Name(), region).Set(float64(orphans))
+	return nil
+}
+
+// wakeAll makes jobs due now. One that cannot be woken is looked at when it is due by itself.
+func (w *Worker) wakeAll(ctx context.Context, ids []job.ID) {
+	for _, id := range ids {
+		woken, err := w.store.Wake(ctx, id)
+		if err != nil {
+			w.log.Debug().Err(err).Int64("job", int64(id)).Msg("cannot wake a job; it is looked at when it is due")
+			continue
+		}
+		w.runWatch(ctx, woken)
+	}
+}
+
+func (w *Worker) runWatch(ctx context.Context, woken store.Woken) {
+	if !woken.Live {
+		return
+	}
+	if err := w.queue.RunWatch(ctx, woken.Shard, woken.Epoch); err != nil {
+		w.log.Debug().Err(err).Msg("cannot run a tick early")
+	}
+}

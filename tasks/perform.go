@@ -1,0 +1,223 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/outlast-dev/outlast/internal/cloud"
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/machine"
+	"github.com/outlast-dev/outlast/internal/place"
+	"github.com/outlast-dev/outlast/internal/store"
+)
+
+// Time limits of single calls. A call that is cut off is repeated; none of them does harm twice.
+const (
+	createLimit = 5 * time.Minute
+	listLimit   = time.Minute
+	probeLimit  = 10 * time.Second
+	startLimit  = 5 * time.Minute // with a workdir to send
+)
+
+// perform does one thing in the world and adds what came of it to seen. Failures of providers and machines are part of
+// what was seen; the error is one of ours, of the store, or the end of ctx.
+func (d *driver) perform(ctx context.Context, do job.Do, seen *job.Seen) error {
+	if err := d.check(); err != nil { // a lease that has run out must not touch a machine (G2)
+		return err
+	}
+	var err error
+	switch do.Kind {
+	case job.DoHold:
+		seen.Slot, err = d.hold(ctx)
+	case job.DoChoose:
+		seen.Choice, err = d.choose(ctx)
+	case job.DoSurvey:
+		within(ctx, listLimit, func(ctx context.Context) {
+			seen.Survey = d.w.views.survey(ctx, &d.job.Record, do.Newer, d.now)
+		})
+	case job.DoPreempt:
+		seen.Preempt = d.preempt(ctx, do)
+	default:
+		err = d.performOn(ctx, do, seen)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // what was seen may be no more than that
+	}
+	return err
+}
+
+// performOn does what concerns one live attempt.
+func (d *driver) performOn(ctx context.Context, do job.Do, seen *job.Seen) error {
+	a := d.job.Attempt(do.Attempt)
+	if a == nil {
+		return fmt.Errorf("%s: there is no live attempt %d", do.Kind, do.Attempt)
+	}
+	site, err := d.w.sites.of(a.Offer.Provider)
+	if err != nil {
+		return err
+	}
+	switch do.Kind {
+	case job.DoCreate:
+		within(ctx, createLimit, func(ctx context.Context) { seen.Create = d.create(ctx, site, a) })
+	case job.DoProbe:
+		within(ctx, probeLimit, func(ctx context.Context) { seen.Probe, err = d.probe(ctx, site, a) })
+	case job.DoStart:
+		within(ctx, startLimit, func(ctx context.Context) { seen.Start, err = d.start(ctx, site, a) })
+	case job.DoStop:
+		within(ctx, probeLimit, func(ctx context.Context) { seen.Stop = d.stop(ctx, site, a, do.Grace) })
+	case job.DoSave:
+		within(ctx, startLimit, func(ctx context.Context) { seen.Save, err = d.save(ctx, site, a) })
+	case job.DoTerminate:
+		within(ctx, createLimit, func(ctx context.Context) { seen.Terminate = d.terminate(ctx, site, a) })
+	default:
+		return fmt.Errorf("nobody knows how to %q", do.Kind)
+	}
+	return err
+}
+
+func within(ctx context.Context, limit time.Duration, f func(context.Context)) {
+	ctx, done := context.WithTimeout(ctx, limit)
+	defer done()
+	f(ctx)
+}
+
+// request reads what the user asked for, once a drive.
+func (d *driver) request(ctx context.Context) (*job.Request, error) {
+	if d.req == nil {
+		req, err := d.w.store.Request(ctx, d.job.ID)
+		if err != nil {
+			return nil, err
+		}
+		if len(req.Tasks) != len(d.job.Tasks) {
+			return nil, fmt.Errorf("the request of job %d has %d tasks, its record %d", d.job.ID, len(req.Tasks), len(d.job.Tasks))
+		}
+		d.req = &req
+	}
+	return d.req, nil
+}
+
+func (d *driver) hold(ctx context.Context) (*bool, error) {
+	got, others, err := d.w.store.Hold(ctx, d.w.caps, d.job.ID, d.job.Priority)
+	if err != nil {
+		return nil, err
+	}
+	d.slot = d.slot || got
+	d.w.wakeAll(ctx, others)
+	return &got, nil
+}
+
+// choose asks every provider for what could serve the task and picks one. A provider that cannot answer hides its
+// offers; only if nobody answers is that the result.
+func (d *driver) choose(ctx context.Context) (*job.Chosen, error) {
+	req, err := d.request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want := req.Tasks[d.job.Cur].Resources
+	var offers []job.Offer
+	var fault *job.Fault
+	for _, site := range d.w.sites {
+		got, err := site.Provider.Offers(ctx, want)
+		if err != nil {
+			d.w.metrics.providerError(site.Provider.Name(), err)
+			if f := cloud.FaultOf(err); fault == nil || fault.Class.Permanent() {
+				fault = f
+			}
+			continue
+		}
+		offers = append(offers, got...)
+	}
+	if fault != nil && len(offers) == 0 {
+		return &job.Chosen{Fault: fault}, nil
+	}
+	seed := fnv.New64a()
+	fmt.Fprintf(seed, "%d/%d", d.job.ID, d.job.Cur) // never fails
+	return &job.Chosen{Choice: place.Choose(place.Input{
+		Offers: offers, Resources: want, Strategy: req.Tasks[d.job.Cur].Recovery.Strategy,
+		Search: d.job.Tasks[d.job.Cur].Search, Now: d.now(), Seed: seed.Sum64(), Backoff: d.w.backoff,
+	})}, nil
+}
+
+func (d *driver) identity(a *job.Attempt) cloud.Identity {
+	return cloud.Identity{Deployment: d.w.store.Deployment().ID, Job: d.job.ID, Task: a.Task, Attempt: a.Number}
+}
+
+func (d *driver) create(ctx context.Context, site *Site, a *job.Attempt) *job.Created {
+	out := &job.Created{Attempt: a.Number}
+	nodes, err := site.Provider.Create(ctx, cloud.Request{Identity: d.identity(a), Token: a.Token, Offer: a.Offer, Nodes: 1, Name: d.job.Name})
+	if err != nil {
+		d.w.metrics.providerError(site.Provider.Name(), err)
+		out.Fault = cloud.FaultOf(err)
+		return out
+	}
+	for _, n := range nodes {
+		out.Nodes = append(out.Nodes, seenNode(n))
+	}
+	return out
+}
+
+func (d *driver) terminate(ctx context.Context, site *Site, a *job.Attempt) *job.Outcome {
+	out := &job.Outcome{Attempt: a.Number, At: d.now()}
+	id := d.identity(a)
+	err := site.Provider.Terminate(ctx, a.Offer.Region, cloud.Match{Deployment: id.Deployment, Job: id.Job, Task: id.Task, Attempt: id.Attempt})
+	if err != nil {
+		d.w.metrics.providerError(site.Provider.Name(), err)
+		out.Fault = cloud.FaultOf(err)
+	}
+	return out
+}
+
+func (d *driver) preempt(ctx context.Context, do job.Do) *job.Outcome {
+	out := &job.Outcome{Attempt: do.Attempt, At: d.now()}
+	err := func() error {
+		a := d.job.Attempt(do.Attempt)
+		if a == nil || len(a.Nodes) == 0 {
+			return errors.New("there is no machine")
+		}
+		site, err := d.w.sites.of(a.Offer.Provider)
+		if err != nil {
+			return err
+		}
+		taker, ok := site.Provider.(cloud.Preempter)
+		if !ok {
+			return fmt.Errorf("the provider %s cannot take a machine away on request", a.Offer.Provider)
+		}
+		return taker.Preempt(ctx, a.Offer.Region, a.Nodes[0].ID, do.Grace)
+	}()
+	out.Fault = cloud.FaultOf(err)
+	return out
+}
+
+// onNode opens the way to the agent of an attempt and does something with it.
+func (d *driver) onNode(ctx context.Context, site *Site, a *job.Attempt, f func(c *machine.Client, node job.Node) error) error {
+	if len(a.Nodes) == 0 {
+		return fmt.Errorf("%w: it has no address", machine.ErrUnreachable)
+	}
+	node := a.Nodes[0]
+	shell, err := site.Dialer.Dial(ctx, node)
+	if err != nil {
+		return err
+	}
+	client := machine.NewClient(shell, site.Agent)
+	defer client.Close()
+	return f(client, node)
+}
+
+// nodeFault is an error of reaching or asking a node as decisions see it.
+func nodeFault(err error) *job.Fault {
+	if err == nil {
+		return nil
+	}
+	var refused *machine.CommandError
+	if errors.As(err, &refused) {
+		return &job.Fault{Class: job.Transient, Text: refused.Error()}
+	}
+	return &job.Fault{Class: job.Transient, Text: err.Error()}
+}
+
+func isStoreError(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrNotFound)
+}

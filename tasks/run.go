@@ -1,0 +1,188 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/outlast-dev/outlast/internal/agent"
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/machine"
+	"github.com/outlast-dev/outlast/internal/spec"
+)
+
+// idlePowerOff is the dead man's switch of a machine whose run has ended and that nobody polls any more. It is longer
+// than any outage that a deployment should ride out without losing the end of a log.
+const idlePowerOff = 30 * time.Minute
+
+// start brings the task's files to the node and starts the user's code there. It is idempotent by the attempt's token.
+func (d *driver) start(ctx context.Context, site *Site, a *job.Attempt) (*job.Probe, error) {
+	at := d.now()
+	req, err := d.request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	order, err := d.startRequest(ctx, site, a, req)
+	if err != nil {
+		return nil, err
+	}
+	out := &job.Probe{Attempt: a.Number, At: at}
+	var status agent.Status
+	err = d.onNode(ctx, site, a, func(c *machine.Client, node job.Node) error {
+		dir := site.Dir(node)
+		if err := d.sendWorkdir(ctx, c, dir, req.Tasks[a.Task].Workdir); err != nil {
+			return err
+		}
+		if site.NoticeFile != nil {
+			order.NoticeFile = site.NoticeFile(node)
+		}
+		if site.PowerOff != nil {
+			order.PowerOff, order.IdleSeconds = site.PowerOff(node), int(idlePowerOff.Seconds())
+		}
+		var err error
+		status, err = c.Start(ctx, dir, order)
+		return err
+	})
+	var lost *bundleError
+	switch {
+	case isStoreError(err):
+		return nil, err
+	case errors.As(err, &lost):
+		out.Fault = &job.Fault{Class: job.Invalid, Text: lost.Error()}
+	case err != nil:
+		out.Fault = nodeFault(err)
+	default:
+		d.fill(out, status)
+	}
+	return out, nil
+}
+
+// startRequest is what the agent is told: the user's code, its environment, its secrets.
+func (d *driver) startRequest(ctx context.Context, site *Site, a *job.Attempt, req *job.Request) (agent.StartRequest, error) {
+	t := req.Tasks[a.Task]
+	secrets, err := d.secrets(ctx, a.Task, t.Secrets)
+	if err != nil {
+		return agent.StartRequest{}, err
+	}
+	return agent.StartRequest{
+		Token: a.Token, Setup: t.Setup, Run: t.Run, Secrets: secrets,
+		Env: spec.Environment(spec.EnvInput{
+			Head: d.job.Head, Request: *req, Index: a.Task, Attempt: a.Number, Recoveries: d.job.Tasks[a.Task].Recoveries, Offer: a.Offer, Nodes: a.Nodes,
+		}),
+	}, nil
+}
+
+// secrets opens the sealed secrets of one task. Values exist only here and on the node.
+func (d *driver) secrets(ctx context.Context, task int, names []string) (map[string]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	sealed, err := d.w.store.Secrets(ctx, d.job.ID)
+	if err != nil {
+		return nil, err
+	}
+	if d.w.identity == nil {
+		return nil, errors.New("this worker has no identity to open secrets with: set secret_identity")
+	}
+	all, err := d.w.identity.Open(sealed)
+	if err != nil {
+		return nil, fmt.Errorf("open the secrets: %w", err)
+	}
+	out := map[string]string{}
+	for _, name := range names {
+		v, ok := all[SecretKey(task, name)]
+		if !ok {
+			return nil, fmt.Errorf("the secret %s is not among the sealed ones", name)
+		}
+		out[name] = v
+	}
+	return out, nil
+}
+
+// SecretKey is the name of a task's secret within the sealed set of a job.
+func SecretKey(task int, name string) string { return fmt.Sprintf("%d/%s", task, name) }
+
+// bundleError says that a workdir cannot be had at all.
+type bundleError struct{ err error }
+
+func (e *bundleError) Error() string { return "workdir: " + e.err.Error() }
+func (e *bundleError) Unwrap() error { return e.err }
+
+// sendWorkdir streams the bundle from the archive to the node, which keeps it by its hash.
+func (d *driver) sendWorkdir(ctx context.Context, c *machine.Client, dir, key string) error {
+	if key == "" {
+		return nil
+	}
+	bundle, err := d.w.archive.OpenBundle(ctx, key)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &bundleError{err}
+	}
+	defer bundle.Close()
+	return c.Unpack(ctx, dir, bundleHash(key), bundle)
+}
+
+// bundleHash is the content hash in a bundle's key, bundles/<hash>.tar.gz.
+func bundleHash(key string) string {
+	name := key[strings.LastIndexByte(key, '/')+1:]
+	hash, _, _ := strings.Cut(name, ".")
+	return hash
+}
+
+// probe asks the agent how the run goes, and carries the log on.
+func (d *driver) probe(ctx context.Context, site *Site, a *job.Attempt) (*job.Probe, error) {
+	out := &job.Probe{Attempt: a.Number, At: d.now(), Tail: d.job.Look.Tail, Kept: d.job.Look.Kept}
+	var storeErr error
+	err := d.onNode(ctx, site, a, func(c *machine.Client, node job.Node) error {
+		status, err := c.Poll(ctx, site.Dir(node), out.Tail, pollBytes)
+		if err != nil {
+			return err
+		}
+		d.fill(out, status)
+		log := d.logOf(a, out)
+		storeErr = log.follow(ctx, status, func(offset int64) (agent.Status, error) {
+			return c.Poll(ctx, site.Dir(node), offset, pollBytes)
+		})
+		return nil
+	})
+	if err != nil {
+		out.Fault = nodeFault(err)
+	}
+	return out, storeErr
+}
+
+// fill takes over what the agent said.
+func (d *driver) fill(p *job.Probe, s agent.Status) {
+	switch s.State {
+	case agent.Absent:
+		p.State = job.RunAbsent
+	case agent.Exited:
+		p.State = job.RunExited
+	case agent.Lost:
+		p.State = job.RunLost
+	default:
+		p.State = job.RunAlive
+	}
+	if e := s.Exit; e != nil {
+		p.Exit = &job.Exit{Stage: e.Stage, Code: e.Code, Signal: e.Signal, Memory: e.Memory, Text: e.Text}
+	}
+	if n := s.Notice; n != nil {
+		p.Notice = &job.Notice{At: p.At, After: max(n.Deadline-n.At, 0) / 1000}
+	}
+	if p.State == job.RunExited && p.Exit == nil { // stopped before it ever ran
+		p.State = job.RunLost
+	}
+}
+
+func (d *driver) stop(ctx context.Context, site *Site, a *job.Attempt, grace time.Duration) *job.Outcome {
+	out := &job.Outcome{Attempt: a.Number, At: d.now()}
+	out.Fault = nodeFault(d.onNode(ctx, site, a, func(c *machine.Client, node job.Node) error {
+		_, err := c.Stop(ctx, site.Dir(node), grace)
+		return err
+	}))
+	return out
+}

@@ -1,0 +1,243 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/store"
+)
+
+const (
+	claimBatch = 200                        // jobs in one claim: about a millisecond of Redis
+	claimLease = 15 * time.Second           // an abandoned claim is due again after it (G1: within 20 s)
+	bodyLimit  = claimLease - 3*time.Second // a look ends before its claim can
+	lineGrace  = 15 * time.Second           // until the next look at a job that stands in the line for a slot
+	commitWait = 10 * time.Millisecond      // how long a decision waits for others to be committed with it
+	tickWait   = 300 * time.Millisecond     // how long a tick waits for slow bodies; they go on without it
+)
+
+// watch is one tick of a shard: claim what is due, look, decide, commit.
+func (w *Worker) watch(ctx context.Context, chain string) (time.Duration, error) {
+	shard, err := watchShard(chain)
+	if err != nil {
+		return 0, err
+	}
+	for ctx.Err() == nil {
+		due, err := w.store.Claim(ctx, shard, claimBatch, claimLease, lineGrace)
+		if err != nil {
+			return w.every, err
+		}
+		for _, corrupt := range due.Corrupt {
+			w.metrics.corrupt.Inc()
+			w.log.Error().Err(corrupt).Msg("a record is damaged and its job is left alone")
+		}
+		err = errors.Join(w.redispatch(ctx, due.Acts), w.lookAll(ctx, shard, due.Jobs))
+		if err != nil || due.Len() < claimBatch {
+			return w.every, err
+		}
+	}
+	return w.every, context.Cause(ctx)
+}
+
+// redispatch makes the acts that are missing: that the queue lost, whose worker died, or whose wait is over.
+func (w *Worker) redispatch(ctx context.Context, acts []store.Overdue) error {
+	var inLine []job.ID
+	for _, o := range acts {
+		if o.Step == job.StepLaunch && (o.Slot || o.Ran == 0) {
+			inLine = append(inLine, o.ID)
+		}
+	}
+	waiting, err := w.store.StandInLine(ctx, inLine)
+	if err != nil {
+		return err
+	}
+	for _, o := range acts {
+		if waiting[o.ID] {
+			continue // it is woken when its turn has come
+		}
+		if err := w.redispatchOne(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Worker) redispatchOne(ctx context.Context, o store.Overdue) error {
+	if o.Ran != o.Dispatch {
+		found, err := w.queue.look(o.ID, o.Step, o.Dispatch)
+		switch {
+		case err != nil:
+			return err
+		case found == queuedWaiting:
+			return nil // only a long queue: no reason for another act
+		case found == queuedMissing:
+			w.metrics.redispatched.WithLabelValues("lost").Inc()
+			return w.queue.Dispatch(ctx, o.ID, o.Step, o.Dispatch)
+		}
+	}
+	n, err := w.store.Redispatch(ctx, o, actGrace)
+	if err != nil || n == 0 {
+		return err
+	}
+	w.metrics.redispatched.WithLabelValues("due").Inc()
+	return w.queue.Dispatch(ctx, o.ID, o.Step, n)
+}
+
+// look is a job on its way through one look.
+type look struct {
+	d    *driver
+	next job.Record
+	err  error
+	act  bool
+}
+
+// lookAll looks at the claimed jobs, several at a time, and commits what was decided in batches. It returns when most
+// are done: a slow one goes on by itself, so that it delays nobody.
+func (w *Worker) lookAll(ctx context.Context, shard int, jobs []store.Claimed) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	results := make(chan look, len(jobs))
+	for i := range jobs {
+		select {
+		case w.looks <- struct{}{}:
+		case <-ctx.Done():
+			results <- look{d: w.newDriver(&jobs[i], func() error { return nil }), err: context.Cause(ctx)}
+			continue
+		}
+		w.bodies.Go(func() {
+			defer func() { <-w.looks }()
+			results <- w.lookAt(ctx, &jobs[i])
+		})
+	}
+	done := make(chan error, 1)
+	w.bodies.Go(func() { done <- w.commitLooks(ctx, shard, results, len(jobs)) })
+	patience := time.NewTimer(tickWait)
+	defer patience.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-patience.C:
+		return nil
+	}
+}
+
+// lookAt observes one job and decides, as far as that goes without an act. It commits nothing.
+func (w *Worker) lookAt(tick context.Context, c *store.Claimed) look {
+	began := time.Now()
+	// The tick may end before a slow body does; the worker's stop must still reach it.
+	ctx, done := context.WithTimeout(context.WithoutCancel(tick), bodyLimit)
+	defer done()
+	defer context.AfterFunc(w.stopping, done)()
+	w.metrics.looks.Inc()
+	w.looked.Add(1)
+	d := w.newDriver(c, func() error {
+		if time.Since(began) >= bodyLimit {
+			return context.DeadlineExceeded
+		}
+		return nil
+	})
+	l := look{d: d}
+	l.err = guarded(func() error {
+		seen := job.Seen{}
+		rec := c.Record
+		for range maxRounds {
+			next, do := job.Decide(rec, seen, w.rules, d.now())
+			l.next = carry(rec, next)
+			if next.Step.Acts() || do.Kind == job.DoWait || do.Kind == job.DoEnd {
+				l.next.Due = do.Until
+				l.act = d.callAct(&l.next)
+				return nil
+			}
+			rec = l.next
+			if do.Kind == job.DoNext {
+				continue
+			}
+			if err := d.perform(ctx, do, &seen); err != nil {
+				return err
+			}
+		}
+		return errors.New("a look without an end")
+	})
+	return l
+}
+
+// carry keeps what several decisions in one look have put into the outbox.
+func carry(before, next job.Record) job.Record {
+	next.Events = append(before.Events[:len(before.Events):len(before.Events)], next.Events...)
+	next.Past = append(before.Past[:len(before.Past):len(before.Past)], next.Past...)
+	return next
+}
+
+// commitLooks commits n looks as they come in, in batches.
+func (w *Worker) commitLooks(ctx context.Context, shard int, in <-chan look, n int) error {
+	ctx = context.WithoutCancel(ctx) // what was seen is committed also when this worker stops
+	var failed error
+	for n > 0 {
+		group := []look{<-in}
+		wait := time.NewTimer(commitWait)
+	gather:
+		for len(group) < n && len(group) < claimBatch {
+			select {
+			case l := <-in:
+				group = append(group, l)
+			case <-wait.C:
+				break gather
+			}
+		}
+		wait.Stop()
+		n -= len(group)
+		failed = errors.Join(failed, w.commitGroup(ctx, shard, group))
+	}
+	return failed
+}
+
+func (w *Worker) commitGroup(ctx context.Context, shard int, group []look) error {
+	var commits []store.Commit
+	var looks []look
+	var failed error
+	for _, l := range group {
+		if l.err != nil {
+			failed = errors.Join(failed, w.concludeLook(ctx, l))
+			continue
+		}
+		commits = append(commits, store.Commit{From: l.d.job, Next: l.next})
+		looks = append(looks, l)
+	}
+	if len(commits) == 0 {
+		return failed
+	}
+	before := make([]job.Record, len(commits))
+	for i := range commits {
+		before[i] = commits[i].From.Record
+	}
+	results, err := w.store.Commit(ctx, shard, commits...)
+	if err != nil {
+		return errors.Join(failed, err) // their claims run out, and they are looked at again
+	}
+	for i, err := range results {
+		w.metrics.commit(err)
+		if err != nil {
+			continue // somebody else drives that job now
+		}
+		w.told(looks[i].d.log, &before[i], &looks[i].next)
+		if looks[i].act {
+			failed = errors.Join(failed, w.queue.Dispatch(ctx, looks[i].next.ID, looks[i].next.Step, looks[i].next.Dispatch))
+		}
+	}
+	return failed
+}
+
+// concludeLook ends a look that did not come to a decision.
+func (w *Worker) concludeLook(ctx context.Context, l look) error {
+	switch {
+	case w.stopping.Err() != nil:
+		return w.handOver(l.d)
+	case errors.Is(l.err, store.ErrUnavailable) || errors.Is(l.err, context.DeadlineExceeded):
+		return nil // the claim runs out, and somebody looks again
+	default:
+		return l.d.fault(ctx, l.err)
+	}
+}

@@ -1,0 +1,234 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+
+	"github.com/outlast-dev/outlast/internal/archive"
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/seal"
+	"github.com/outlast-dev/outlast/internal/store"
+	"github.com/outlast-dev/outlast/lease"
+)
+
+// Config is what a worker is made of. Zero values of the numbers mean their defaults.
+type Config struct {
+	Name     string // unique among the workers, for people
+	Version  string
+	Store    *store.Store
+	Queue    redis.UniversalClient // for asynq alone, prepared with KeepWrites; not closed by the worker
+	Sites    Sites
+	Archive  *archive.Archive
+	Identity *seal.Identity // opens secrets; nil if this worker cannot
+	Log      zerolog.Logger
+	Metrics  prometheus.Registerer // nil for none
+	Rules    job.Rules             // Deployment is filled in
+	Caps     store.Caps
+	LeaseTTL time.Duration // of acts; 0 = lease.DefaultTTL
+	Backoff  time.Duration // first wait between rounds of offers; 0 = place.DefaultBackoff
+	MinAge   time.Duration // before a machine can be an orphan; 0 = DefaultMinAge
+	Watchers int           // shards watched at a time; 0 = 16
+	Looks    int           // jobs looked at at a time; 0 = 32
+	Acts     int           // acts at a time; 0 = 32
+	Ready    func() error  // nil, or why this worker cannot serve the deployment
+}
+
+// Defaults.
+const (
+	// DefaultMinAge is how old a machine must be before it can be called an orphan: a create call that is being
+	// answered may be ahead of its record.
+	DefaultMinAge = 30 * time.Second
+	defaultWide   = 32
+	reportEvery   = 5 * time.Second
+	stopWithin    = 20 * time.Second // asynq pushes back what is not done by then
+)
+
+// ErrStopping is the cause with which the work of a worker ends that was told to stop.
+var ErrStopping = errors.New("the worker stops")
+
+// Worker drives jobs. Any number of them may run, and any may die.
+type Worker struct {
+	cfg      Config
+	log      zerolog.Logger
+	store    *store.Store
+	queue    *Dispatcher
+	sites    Sites
+	views    *views
+	archive  *archive.Archive
+	identity *seal.Identity
+	leases   *lease.Keeper
+	metrics  *metrics
+	rules    job.Rules
+	caps     store.Caps
+	backoff  time.Duration
+	minAge   time.Duration
+	every    time.Duration // the watch's period
+
+	stopping context.Context // ends when the worker is told to stop
+	stop     context.CancelCauseFunc
+	looks    chan struct{}  // bounds the jobs looked at at a time
+	bodies   sync.WaitGroup // looks that outlive their tick
+	loops    sync.WaitGroup
+	servers  []*asynq.Server
+	started  job.Time
+	looked   atomic.Int64
+	busy     atomic.Int64
+}
+
+// New makes a worker. It does nothing until Start.
+func New(cfg Config) *Worker {
+	if cfg.Metrics == nil {
+		cfg.Metrics = prometheus.NewRegistry()
+	}
+	cfg.Watchers = orInt(cfg.Watchers, defaultWide/2)
+	cfg.Looks = orInt(cfg.Looks, defaultWide)
+	cfg.Acts = orInt(cfg.Acts, defaultWide)
+	if cfg.MinAge == 0 {
+		cfg.MinAge = DefaultMinAge
+	}
+	cfg.Rules.Deployment = cfg.Store.Deployment().ID
+	w := &Worker{
+		cfg: cfg, log: cfg.Log, store: cfg.Store, queue: NewDispatcher(cfg.Queue), sites: cfg.Sites, views: newViews(cfg.Sites),
+		archive: cfg.Archive, identity: cfg.Identity, leases: lease.NewKeeper(cfg.Store.Redis(), cfg.LeaseTTL), metrics: newMetrics(cfg.Metrics),
+		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second,
+		looks: make(chan struct{}, cfg.Looks),
+	}
+	w.stopping, w.stop = context.WithCancelCause(context.Background())
+	return w
+}
+
+func orInt(n, other int) int {
+	if n == 0 {
+		return other
+	}
+	return n
+}
+
+// Start begins to work. A worker that cannot serve the deployment reports why and takes no work.
+func (w *Worker) Start(ctx context.Context) error {
+	now, err := w.store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	w.started = now
+	w.loops.Go(w.report)
+	if err := w.Ready(); err != nil {
+		w.log.Error().Err(err).Msg("this worker takes no work")
+		return nil
+	}
+	acts, watch := asynq.NewServeMux(), asynq.NewServeMux()
+	for _, step := range []job.Step{job.StepLaunch, job.StepRecover, job.StepCleanup} {
+		acts.HandleFunc(string(step), w.handleAct)
+	}
+	acts.HandleFunc("fleet", w.handleTick(w.fleet))
+	watch.HandleFunc("watch", w.handleTick(w.watch))
+	if err := w.serve(acts, w.cfg.Acts, map[string]int{QueueControl: 6, QueueLaunch: 3, QueueFleet: 2}); err != nil {
+		return err
+	}
+	if err := w.serve(watch, w.cfg.Watchers, map[string]int{QueueWatch: 1}); err != nil {
+		return err
+	}
+	w.loops.Go(func() { w.keepChains(w.stopping) })
+	return nil
+}
+
+// serve starts one asynq server. Every setting has its reason in what was measured of asynq.
+func (w *Worker) serve(mux *asynq.ServeMux, width int, queues map[string]int) error {
+	s := asynq.NewServerFromRedisClient(w.cfg.Queue, asynq.Config{
+		Concurrency:              width,
+		Queues:                   queues,                 // weights, not strict: strict starves the last one
+		TaskCheckInterval:        50 * time.Millisecond,  // how long an act waits for an idle worker to see it
+		DelayedTaskCheckInterval: 500 * time.Millisecond, // ticks lie on whole seconds: faster buys nothing
+		RetryDelayFunc:           retryDelay,
+		IsFailure:                isFailure,
+		ErrorHandler:             asynq.ErrorHandlerFunc(w.handlerFailed),
+		ShutdownTimeout:          stopWithin,
+		BaseContext:              func() context.Context { return w.stopping }, // asynq cancels handlers only after it has pushed their tasks back
+		Logger:                   asynqLog{w.log},
+		LogLevel:                 asynq.WarnLevel,
+	})
+	if err := s.Start(mux); err != nil {
+		return fmt.Errorf("start the queue server: %w", err)
+	}
+	w.servers = append(w.servers, s)
+	return nil
+}
+
+func (w *Worker) handlerFailed(_ context.Context, t *asynq.Task, err error) {
+	if isFailure(err) {
+		w.log.Warn().Err(err).Str("kind", t.Type()).Msg("a task failed and is repeated")
+	}
+}
+
+// Stop ends the work: what is under way is handed over, so that other workers go on at once.
+func (w *Worker) Stop() {
+	w.stop(ErrStopping)
+	var all sync.WaitGroup
+	for _, s := range w.servers {
+		all.Go(func() {
+			s.Stop()
+			s.Shutdown()
+		})
+	}
+	all.Wait()
+	w.bodies.Wait()
+	w.loops.Wait()
+}
+
+// Ready returns nil, or why the worker takes no work.
+func (w *Worker) Ready() error {
+	if w.cfg.Ready == nil {
+		return nil
+	}
+	return w.cfg.Ready()
+}
+
+// report keeps the worker in the list of workers until it stops.
+func (w *Worker) report() {
+	host, _ := os.Hostname()
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	for {
+		me := store.Worker{
+			Name: w.cfg.Name, Host: host, PID: os.Getpid(), Version: w.cfg.Version, StartedAt: w.started,
+			Ready: true, Acts: int(w.busy.Load()), Looks: w.looked.Load(),
+		}
+		if err := w.Ready(); err != nil {
+			me.Ready, me.Why = false, err.Error()
+		}
+		ctx, done := context.WithTimeout(context.Background(), reportEvery)
+		if err := w.store.PutWorker(ctx, me); err != nil {
+			w.log.Warn().Err(err).Msg("cannot report to the store")
+		}
+		done()
+		select {
+		case <-w.stopping.Done():
+			ctx, done := context.WithTimeout(context.Background(), time.Second)
+			defer done()
+			if err := w.store.DropWorker(ctx, w.cfg.Name); err != nil {
+				w.log.Debug().Err(err).Msg("cannot leave the list of workers")
+			}
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// asynqLog passes asynq's own lines on.
+type asynqLog struct{ log zerolog.Logger }
+
+func (l asynqLog) Debug(args ...any) { l.log.Debug().Msg(fmt.Sprint(args...)) }
+func (l asynqLog) Info(args ...any)  { l.log.Info().Msg(fmt.Sprint(args...)) }
+func (l asynqLog) Warn(args ...any)  { l.log.Warn().Msg(fmt.Sprint(args...)) }
+func (l asynqLog) Error(args ...any) { l.log.Error().Msg(fmt.Sprint(args...)) }
+func (l asynqLog) Fatal(args ...any) { l.log.Fatal().Msg(fmt.Sprint(args...)) }
