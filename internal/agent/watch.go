@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+)
+
+const (
+	// lookEvery is how often a supervisor looks at its files although it is told of changes.
+	lookEvery = time.Second
+	// lookOften is how often it looks if the kernel has no inotify instance left for it (128 a user, as a rule).
+	lookOften = 200 * time.Millisecond
+)
+
+// watch tells of new and changed files in folders: until it is closed there is a value in the channel after
+// each change, several changes being told once.
+type watch struct {
+	changed chan struct{}
+	file    *os.File
+	done    chan struct{}
+}
+
+// watchFolders begins to watch. Without an error nothing is missed from its return on.
+func watchFolders(folders ...string) (*watch, error) {
+	fd, err := syscall.InotifyInit1(syscall.IN_CLOEXEC | syscall.IN_NONBLOCK)
+	if err != nil {
+		return nil, os.NewSyscallError("inotify_init1", err)
+	}
+	w := &watch{changed: make(chan struct{}, 1), file: os.NewFile(uintptr(fd), "inotify"), done: make(chan struct{})}
+	for _, folder := range folders {
+		if _, bad := syscall.InotifyAddWatch(fd, folder, syscall.IN_MOVED_TO|syscall.IN_CLOSE_WRITE); bad != nil {
+			err = errors.Join(err, os.NewSyscallError("inotify_add_watch", bad))
+		}
+	}
+	if err != nil {
+		w.file.Close()
+		return nil, err
+	}
+	go w.read()
+	return w, nil
+}
+
+func (w *watch) read() {
+	defer close(w.done)
+	events := make([]byte, 4096) // what happened does not matter, only that something did
+	for {
+		if _, err := w.file.Read(events); err != nil {
+			return
+		}
+		select {
+		case w.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// close ends the watch and waits for its goroutine.
+func (w *watch) close() {
+	w.file.Close()
+	<-w.done
+}
