@@ -1,0 +1,39 @@
+# Outlast: batch jobs that outlast their machines. `make help` lists the targets.
+
+SHELL   := /bin/bash
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X github.com/outlast-dev/outlast/internal/version.version=$(VERSION)
+LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GO      := CGO_ENABLED=0 go
+BIN     := bin
+
+.PHONY: help build demo test chaos lint bench clean redis
+
+help: ## show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/enqueue and bin/worker
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./enqueue ./worker
+
+demo: build redis ## a job loses its machine in the middle, moves to another one and succeeds
+	@BIN=$(BIN) bash examples/demo.sh
+
+test: redis ## all tests, with the race detector
+	go test -race -timeout 14m ./...
+
+chaos: redis ## the long suites: many jobs, machines and workers killed at random
+	go test -race -timeout 60m -run 'Chaos' ./tasks/... -chaos
+
+lint: ## formatting, vet and the linters, with the rules of the rooms
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt'ed: $$bad"; exit 1; fi
+	go vet ./...
+	go run $(LINT) run ./...
+
+bench: build redis ## measure what docs/performance.md tells, on this machine
+	go run ./bench $(BENCH)
+
+clean: ## remove what was built
+	rm -rf $(BIN)
+
+redis: # tests and demo run a real redis-server
+	@bash deploy/need.sh redis-server
