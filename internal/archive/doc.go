@@ -1,0 +1,15 @@
+// Package archive keeps what must outlive machines and workers (G11) in a bucket: the files that users submit with
+// a job, and the logs of its runs.
+//
+//	bundles/<sha256>.tar.gz                                  a directory, packed the same way each time
+//	logs/<job>/<task>/<attempt>/<node>/<from>-<to>.zst       bytes from..to of one node's log
+//
+// Objects never change: a name says exactly what is inside. So every write may be repeated, also by a worker that has
+// lost its lease without knowing, and the size of a log and its gaps are known from a list of names alone.
+//
+// Segments of a log may overlap (a worker that cannot tell whether its write succeeded writes again, perhaps more).
+// Reading stitches them together by position. Where bytes are missing, a line says how many.
+//
+// [Open] takes any URL that gocloud.dev/blob knows. file:// is built in; the binaries add others by importing their
+// drivers. No error of this package holds a credential from that URL.
+package archive
