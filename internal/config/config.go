@@ -1,0 +1,176 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adrg/xdg"
+)
+
+// Config is every setting. It holds no references that its users may change.
+type Config struct {
+	Redis     RedisURL // "" means the running `worker dev`, or, in there, one of its own
+	Home      string   // directory for what this computer keeps
+	Archive   string   // URL of a bucket
+	HTTP      string   // address to listen on; port 0 means any free one
+	HTTPToken Secret   // asked of browsers and API clients; "" asks nothing
+	LogFormat string   // LogAuto, LogConsole or LogJSON
+	LogLevel  string   // "debug", "info", "warn" or "error"
+	Worker    string   // name of this worker, unique in its deployment
+	Providers []string // names of those that this deployment rents machines from
+	Identity  string   // path of the file that opens sealed secrets
+
+	Concurrency Concurrency
+	Shards      int // of the job index; fixed when a deployment first starts
+	Launches    int // machines being started at a time, over all workers
+	Live        int // jobs holding machines at a time, over all workers; 0 means no limit
+
+	Intervals    Intervals
+	Lease        time.Duration // an act's lock ends so long after its last renewal
+	Claim        time.Duration // a watch's claim on a job ends after so long
+	FailureGrace time.Duration // between a failed exit and the look at the machines that decides whose fault it was
+	Unreachable  Unreachable
+	BootTimeout  time.Duration // from a machine's creation to the first answer of its agent
+	Backoff      time.Duration // after the first round in which every offer failed; grows with each round
+
+	Local Local
+
+	origins map[string]string
+}
+
+// Concurrency is how much one worker does at a time.
+type Concurrency struct {
+	Watch int // looks at machines
+	Acts  int // launches, recoveries and clean-ups
+}
+
+// Intervals say how often a job is looked at.
+type Intervals struct {
+	Quick time.Duration // while something is about to change
+	Quiet time.Duration // while it runs undisturbed
+}
+
+// Unreachable says when a machine that its provider calls running, but that does not answer, is given up: when both
+// are exceeded.
+type Unreachable struct {
+	Probes  int
+	Elapsed time.Duration
+}
+
+// Local configures the provider that runs jobs as processes of the worker's own computer.
+type Local struct {
+	Zones []Zone // none means the provider's own choice
+}
+
+// Zone is a pretended zone of the local provider.
+type Zone struct {
+	Name      string
+	Capacity  int           // machines at a time
+	Boot      time.Duration // how long a machine takes to come up
+	CPUs      float64
+	Memory    float64 // GB
+	Price     float64 // per hour, on demand
+	SpotPrice float64 // per hour
+}
+
+// The forms of log lines.
+const (
+	LogAuto    = "auto"    // console on a terminal, else JSON
+	LogConsole = "console" // for people
+	LogJSON    = "json"    // for programs
+)
+
+// Defaults are the settings of a deployment. Home and what lies in it are filled in by [Load].
+func Defaults() Config {
+	return Config{
+		HTTP:         "127.0.0.1:8080",
+		LogFormat:    LogAuto,
+		LogLevel:     "info",
+		Providers:    []string{"local"},
+		Concurrency:  Concurrency{Watch: 32, Acts: 32},
+		Shards:       64, // half a million jobs on two cores
+		Launches:     64,
+		Intervals:    Intervals{Quick: time.Second, Quiet: 15 * time.Second},
+		Lease:        10 * time.Second,
+		Claim:        15 * time.Second,
+		FailureGrace: 5 * time.Second, // a preemption shows up at the provider a little after the run has failed
+		Unreachable:  Unreachable{Probes: 5, Elapsed: time.Minute},
+		BootTimeout:  10 * time.Minute,
+		Backoff:      time.Minute,
+	}
+}
+
+// DevDefaults are the settings of `worker dev`: everything on one computer, and several at a time do not collide.
+func DevDefaults() Config {
+	c := Defaults()
+	c.HTTP = "127.0.0.1:0"
+	c.Shards = 4
+	return c
+}
+
+// Origin tells where the value of a key came from: "flag --redis", "environment variable OUTLAST_REDIS", "file /etc/...",
+// or "default".
+func (c Config) Origin(key string) string {
+	if origin, ok := c.origins[key]; ok {
+		return origin
+	}
+	return "default"
+}
+
+// String lists all settings as "key: value" lines with where they came from, without secrets.
+func (c Config) String() string {
+	var b strings.Builder
+	for _, s := range settings() {
+		value := show(s.at(&c))
+		if s.mask != nil {
+			value = s.mask(value)
+		}
+		fmt.Fprintf(&b, "%s: %s (%s)\n", s.key, value, c.Origin(s.key))
+	}
+	return b.String()
+}
+
+// GoString is String, for the verb %#v.
+func (c Config) GoString() string { return c.String() }
+
+// complete fills in what depends on other settings and on this computer.
+func (c *Config) complete() error {
+	if c.Home == "" {
+		c.Home = filepath.Join(xdg.StateHome, "outlast")
+	}
+	if c.Identity == "" {
+		c.Identity = filepath.Join(c.Home, "identity")
+	}
+	for _, path := range []*string{&c.Home, &c.Identity} {
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("make %s an absolute path: %w", *path, err)
+		}
+		*path = abs
+	}
+	if c.Archive == "" {
+		c.Archive = (&url.URL{Scheme: "file", Path: filepath.Join(c.Home, "archive")}).String()
+	}
+	if c.Worker == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("name this worker: %w", err)
+		}
+		c.Worker = fmt.Sprintf("%s-%d", host, os.Getpid())
+	}
+	return nil
+}
+
+// clone copies what a shallow copy would share.
+func (c Config) clone() Config {
+	c.Providers = slices.Clone(c.Providers)
+	c.Local.Zones = slices.Clone(c.Local.Zones)
+	c.origins = maps.Clone(c.origins)
+	return c
+}

@@ -1,0 +1,93 @@
+package config
+
+import "strings"
+
+// setting is one thing that can be set in T.
+type setting[T any] struct {
+	key    string
+	usage  string
+	client bool // of use to the client, too
+	noFlag bool // a flag would show it to every user of the computer, or cannot express it
+	at     func(*T) any
+	mask   func(string) string // takes secrets out of the value; only for types that do not do so themselves
+}
+
+// env is the environment variable of the setting.
+func (s setting[T]) env() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.key, ".", "_"))
+}
+
+// flag is the name of its flag, without dashes.
+func (s setting[T]) flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(s.key) }
+
+// zonesKey is the only setting that is a list of mappings.
+const zonesKey = "local.zones"
+
+// settings is the one table of what can be set.
+func settings() []setting[Config] {
+	return []setting[Config]{
+		{key: "redis", client: true, at: func(c *Config) any { return &c.Redis },
+			usage: "URL of Redis: redis://, rediss://, unix://, redis+cluster://a,b or redis+sentinel://a,b/name"},
+		{key: "home", client: true, at: func(c *Config) any { return &c.Home },
+			usage: "directory for what this computer keeps"},
+		{key: "archive", client: true, at: func(c *Config) any { return &c.Archive }, mask: maskURL,
+			usage: "URL of the bucket for bundles and logs (default: a directory in home)"},
+		{key: "log_format", client: true, at: func(c *Config) any { return &c.LogFormat },
+			usage: "form of log lines: auto, console or json"},
+		{key: "log_level", client: true, at: func(c *Config) any { return &c.LogLevel },
+			usage: "least level of log lines: debug, info, warn or error"},
+		{key: "http_token", client: true, noFlag: true, at: func(c *Config) any { return &c.HTTPToken },
+			usage: "token that browsers and API clients must show"},
+		{key: "http", at: func(c *Config) any { return &c.HTTP },
+			usage: "address to serve pages, API and metrics on"},
+		{key: "worker", at: func(c *Config) any { return &c.Worker },
+			usage: "name of this worker, unique in its deployment (default: host name and process number)"},
+		{key: "identity", at: func(c *Config) any { return &c.Identity },
+			usage: "file with the key that opens sealed secrets (default: in home)"},
+		{key: "providers", at: func(c *Config) any { return &c.Providers },
+			usage: "providers to rent machines from"},
+		{key: "concurrency.watch", at: func(c *Config) any { return &c.Concurrency.Watch },
+			usage: "machines to look at at a time"},
+		{key: "concurrency.acts", at: func(c *Config) any { return &c.Concurrency.Acts },
+			usage: "launches, recoveries and clean-ups at a time"},
+		{key: "shards", at: func(c *Config) any { return &c.Shards },
+			usage: "shards of the job index; fixed when a deployment first starts"},
+		{key: "launches", at: func(c *Config) any { return &c.Launches },
+			usage: "jobs being launched at a time, over all workers"},
+		{key: "live", at: func(c *Config) any { return &c.Live },
+			usage: "jobs holding machines at a time, over all workers; 0 means no limit"},
+		{key: "intervals.quick", at: func(c *Config) any { return &c.Intervals.Quick },
+			usage: "time between two looks at a job while something is about to change"},
+		{key: "intervals.quiet", at: func(c *Config) any { return &c.Intervals.Quiet },
+			usage: "time between two looks at a job that runs undisturbed"},
+		{key: "lease", at: func(c *Config) any { return &c.Lease },
+			usage: "time after which the lock of a worker that went silent ends"},
+		{key: "claim", at: func(c *Config) any { return &c.Claim },
+			usage: "time after which a look that was never finished is done again"},
+		{key: "failure_grace", at: func(c *Config) any { return &c.FailureGrace },
+			usage: "time between a failed exit and the look at the machines that tells a failure from a preemption"},
+		{key: "unreachable.probes", at: func(c *Config) any { return &c.Unreachable.Probes },
+			usage: "probes without an answer after which a machine is given up"},
+		{key: "unreachable.elapsed", at: func(c *Config) any { return &c.Unreachable.Elapsed },
+			usage: "time without an answer after which a machine is given up"},
+		{key: "boot_timeout", at: func(c *Config) any { return &c.BootTimeout },
+			usage: "time that a new machine has to come up"},
+		{key: "backoff", at: func(c *Config) any { return &c.Backoff },
+			usage: "wait after a round in which no offer could be had; grows with each round"},
+		{key: zonesKey, noFlag: true, at: func(c *Config) any { return &c.Local.Zones },
+			usage: "zones of the local provider (in the file only)"},
+	}
+}
+
+// zoneSettings is the table of what can be set for one local zone.
+func zoneSettings() []setting[Zone] {
+	return []setting[Zone]{
+		{key: "name", at: func(z *Zone) any { return &z.Name }},
+		{key: "capacity", at: func(z *Zone) any { return &z.Capacity }},
+		{key: "boot", at: func(z *Zone) any { return &z.Boot }},
+		{key: "cpus", at: func(z *Zone) any { return &z.CPUs }},
+		{key: "memory", at: func(z *Zone) any { return &z.Memory }},
+		{key: "price", at: func(z *Zone) any { return &z.Price }},
+		{key: "spot_price", at: func(z *Zone) any { return &z.SpotPrice }},
+	}
+}

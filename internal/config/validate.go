@@ -1,0 +1,95 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// maxShards bounds the shards: each has a chain of ticks of its own, once a second.
+const maxShards = 4096
+
+// zoneName is what the local provider takes: it becomes part of a directory's name.
+var zoneName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+
+// validate reports every setting that cannot work.
+func (c Config) validate() error {
+	var mistakes []error
+	for _, rule := range []struct {
+		key  string
+		ok   bool
+		want string
+	}{
+		{"archive", validArchive(c.Archive), "must be a URL such as file:///path or s3://bucket"},
+		{"http", validAddress(c.HTTP), `must be an address such as "127.0.0.1:8080"`},
+		{"log_format", slices.Contains([]string{LogAuto, LogConsole, LogJSON}, c.LogFormat), "must be auto, console or json"},
+		{"log_level", slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "must be debug, info, warn or error"},
+		{"providers", validNames(c.Providers), "must name at least one, and each once"},
+		{"concurrency.watch", c.Concurrency.Watch >= 1, "must be at least 1"},
+		{"concurrency.acts", c.Concurrency.Acts >= 1, "must be at least 1"},
+		{"shards", c.Shards >= 1 && c.Shards <= maxShards, fmt.Sprintf("must be 1 to %d", maxShards)},
+		{"launches", c.Launches >= 1, "must be at least 1"},
+		{"live", c.Live >= 0, "must not be negative"},
+		{"intervals.quick", c.Intervals.Quick >= time.Second, "must be at least 1s"}, // the grid of the ticks
+		{"intervals.quiet", c.Intervals.Quiet >= c.Intervals.Quick, "must not be shorter than intervals.quick"},
+		{"lease", c.Lease >= 2*time.Second, "must be at least 2s"}, // several renewals, and a margin, must fit in
+		{"claim", c.Claim >= 2*time.Second, "must be at least 2s"},
+		{"failure_grace", c.FailureGrace >= 0, "must not be negative"},
+		{"unreachable.probes", c.Unreachable.Probes >= 1, "must be at least 1"},
+		{"unreachable.elapsed", c.Unreachable.Elapsed >= 0, "must not be negative"},
+		{"boot_timeout", c.BootTimeout > 0, "must be longer than nothing"},
+		{"backoff", c.Backoff > 0, "must be longer than nothing"},
+	} {
+		if !rule.ok {
+			mistakes = append(mistakes, fmt.Errorf("%s (%s): %s", rule.key, c.Origin(rule.key), rule.want))
+		}
+	}
+	if _, err := c.Redis.options(); c.Redis != "" && err != nil {
+		mistakes = append(mistakes, fmt.Errorf("redis (%s): %w", c.Origin("redis"), err))
+	}
+	if err := validateZones(c.Local.Zones); err != nil {
+		mistakes = append(mistakes, fmt.Errorf("local.zones (%s): %w", c.Origin("local.zones"), err))
+	}
+	return errors.Join(mistakes...)
+}
+
+func validArchive(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && u.Scheme != "" && (u.Host != "" || u.Path != "")
+}
+
+func validAddress(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	return err == nil && port != ""
+}
+
+func validNames(names []string) bool {
+	seen := map[string]bool{}
+	for _, name := range names {
+		if name == "" || seen[name] {
+			return false
+		}
+		seen[name] = true
+	}
+	return len(seen) > 0
+}
+
+func validateZones(zones []Zone) error {
+	seen := map[string]bool{}
+	for n, z := range zones {
+		switch {
+		case !zoneName.MatchString(z.Name):
+			return fmt.Errorf("zone %d: name: must be lower-case letters, digits and inner dashes", n+1)
+		case seen[z.Name]:
+			return fmt.Errorf("zone %d: name: %q is there twice", n+1, z.Name)
+		case z.CPUs < 0 || z.Memory < 0 || z.Price < 0 || z.SpotPrice < 0:
+			return fmt.Errorf("zone %d: numbers must not be negative", n+1)
+		}
+		seen[z.Name] = true
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// assign sets the field behind a pointer of a setting to a value as it comes out of the file, the environment or a
+// flag. Errors say what was wanted, and never quote the value of a secret.
+func assign(field, value any) error {
+	switch f := field.(type) {
+	case *string:
+		return assignText(f, value)
+	case *Secret:
+		return assignText(f, value)
+	case *RedisURL:
+		return assignText(f, value)
+	case *int:
+		return assignInt(f, value)
+	case *float64:
+		return assignFloat(f, value)
+	case *time.Duration:
+		return assignDuration(f, value)
+	case *[]string:
+		return assignList(f, value)
+	case *[]Zone:
+		return assignZones(f, value)
+	default:
+		return fmt.Errorf("a setting of the type %T cannot be set", field)
+	}
+}
+
+func assignText[T ~string](f *T, value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return errors.New("must be a text (quote it)")
+	}
+	*f = T(text)
+	return nil
+}
+
+func assignInt(f *int, value any) error {
+	switch v := value.(type) {
+	case int:
+		*f = v
+		return nil
+	case uint64:
+		if v <= math.MaxInt {
+			*f = int(v)
+			return nil
+		}
+	case int64:
+		*f = int(v)
+		return nil
+	case string:
+		if n, err := strconv.Atoi(v); err == nil {
+			*f = n
+			return nil
+		}
+	}
+	return fmt.Errorf("must be a whole number, not %q", fmt.Sprint(value))
+}
+
+func assignFloat(f *float64, value any) error {
+	switch v := value.(type) {
+	case float64:
+		*f = v
+	case uint64:
+		*f = float64(v)
+	case int64:
+		*f = float64(v)
+	default:
+		return fmt.Errorf("must be a number, not %q", fmt.Sprint(value))
+	}
+	return nil
+}
+
+func assignDuration(f *time.Duration, value any) error {
+	switch v := value.(type) {
+	case time.Duration:
+		*f = v
+		return nil
+	case string:
+		if d, err := time.ParseDuration(v); err == nil {
+			*f = d
+			return nil
+		}
+	}
+	return fmt.Errorf(`must be a duration such as "15s" or "2m30s", not %q`, fmt.Sprint(value))
+}
+
+func assignList(f *[]string, value any) error {
+	var list []string
+	switch v := value.(type) {
+	case []string:
+		list = append(list, v...)
+	case string:
+		for part := range strings.SplitSeq(v, ",") {
+			list = append(list, strings.TrimSpace(part))
+		}
+	case []any:
+		for _, item := range v {
+			text, ok := item.(string)
+			if !ok {
+				return fmt.Errorf("must be a list of texts; %q is none", fmt.Sprint(item))
+			}
+			list = append(list, text)
+		}
+	default:
+		return errors.New("must be a list")
+	}
+	*f = list
+	return nil
+}
+
+func assignZones(f *[]Zone, value any) error {
+	items, ok := value.([]any)
+	if !ok {
+		return errors.New("must be a list")
+	}
+	zones := make([]Zone, len(items))
+	for n, item := range items {
+		fields, ok := item.(map[string]any)
+		if !ok {
+			return fmt.Errorf("zone %d: must be a mapping", n+1)
+		}
+		for _, s := range zoneSettings() {
+			v, ok := fields[s.key]
+			if !ok {
+				continue
+			}
+			if err := assign(s.at(&zones[n]), v); err != nil {
+				return fmt.Errorf("zone %d: %s: %w", n+1, s.key, err)
+			}
+		}
+	}
+	*f = zones
+	return nil
+}
+
+// show prints the field behind a pointer of a setting, without secrets and on one line.
+func show(field any) string {
+	switch f := field.(type) {
+	case *string:
+		return strconv.Quote(*f)
+	case *Secret:
+		return strconv.Quote(f.String())
+	case *RedisURL:
+		return strconv.Quote(f.String())
+	case *int:
+		return strconv.Itoa(*f)
+	case *time.Duration:
+		return f.String()
+	case *[]string:
+		return fmt.Sprintf("%q", *f)
+	case *[]Zone:
+		return showZones(*f)
+	default:
+		return "?"
+	}
+}
+
+func showZones(zones []Zone) string {
+	texts := make([]string, len(zones))
+	for i, z := range zones {
+		texts[i] = fmt.Sprintf("{name: %q, capacity: %d, boot: %s, cpus: %g, memory: %g, price: %g, spot_price: %g}",
+			z.Name, z.Capacity, z.Boot, z.CPUs, z.Memory, z.Price, z.SpotPrice)
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
