@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -91,11 +92,12 @@ func (s *Store) StandInLine(ctx context.Context, ids []job.ID) (map[job.ID]bool,
 	for i, id := range ids {
 		cmds[i] = pipe.ZScore(ctx, deploymentPrefix+"waiting", strconv.FormatInt(int64(id), 10))
 	}
-	if _, err := pipe.Exec(ctx); err != nil && err != redis.Nil {
-		return nil, unavailable("look into the queue", err)
-	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	in := map[job.ID]bool{}
 	for i, c := range cmds {
+		if err := c.Err(); err != nil && !errors.Is(err, redis.Nil) {
+			return nil, unavailable("look into the queue", err)
+		}
 		in[ids[i]] = c.Err() == nil
 	}
 	return in, nil
@@ -113,12 +115,14 @@ func (s *Store) Forgotten(ctx context.Context) ([]job.ID, error) {
 		id, _ := strconv.ParseInt(m, 10, 64)
 		cmds[i] = pipe.HGet(ctx, s.keys.of(job.ID(id), "job"), "step")
 	}
-	if _, err := pipe.Exec(ctx); err != nil && err != redis.Nil {
-		return nil, unavailable("read the admitted jobs", err)
-	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	var done []job.ID
 	for i, c := range cmds {
-		if step := c.Val(); step == string(job.StepDone) || c.Err() == redis.Nil {
+		gone := errors.Is(c.Err(), redis.Nil)
+		if c.Err() != nil && !gone {
+			return nil, unavailable("read the admitted jobs", c.Err())
+		}
+		if gone || c.Val() == string(job.StepDone) {
 			id, _ := strconv.ParseInt(members[i], 10, 64)
 			done = append(done, job.ID(id))
 		}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,15 +47,13 @@ func (s *Store) ChainEnd(ctx context.Context, t Tick, every, grace time.Duration
 // ChainReclaim takes over those of the chains that are silent, or never began, in one round trip. It returns the new
 // epochs by name.
 func (s *Store) ChainReclaim(ctx context.Context, chains []string, grace time.Duration) (map[string]int64, error) {
-	if err := s.lua.chainReclaim.Load(ctx, s.rdb).Err(); err != nil {
-		return nil, unavailable("look after the chains", err)
-	}
-	pipe := s.rdb.Pipeline()
 	cmds := make([]*redis.Cmd, len(chains))
-	for i, name := range chains {
-		cmds[i] = s.lua.chainReclaim.EvalSha(ctx, pipe, []string{s.keys.chain(name)}, ms(grace))
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
+	err := s.pipelined(ctx, s.lua.chainReclaim, func(pipe redis.Pipeliner) {
+		for i, name := range chains {
+			cmds[i] = s.lua.chainReclaim.EvalSha(ctx, pipe, []string{s.keys.chain(name)}, ms(grace))
+		}
+	})
+	if err != nil {
 		return nil, unavailable("look after the chains", err)
 	}
 	taken := map[string]int64{}
@@ -71,7 +70,7 @@ func (s *Store) ChainWake(ctx context.Context, chain string) (int64, error) {
 	pipe := s.rdb.TxPipeline()
 	pipe.HIncrBy(ctx, s.keys.chain(chain), "wakes", 1)
 	epoch := pipe.HGet(ctx, s.keys.chain(chain), "epoch")
-	if _, err := pipe.Exec(ctx); err != nil && epoch.Err() != redis.Nil {
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return 0, unavailable("wake a chain", err)
 	}
 	n, _ := epoch.Int64()

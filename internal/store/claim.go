@@ -43,33 +43,66 @@ func (d Due) Len() int { return len(d.Jobs) + len(d.Acts) + len(d.Corrupt) }
 // Claim takes up to limit due jobs of a shard for lease. Jobs at a step that is driven by an act are reported as
 // Overdue and looked at again after grace.
 func (s *Store) Claim(ctx context.Context, shard, limit int, lease, grace time.Duration) (Due, error) {
-	reply, err := s.lua.claim.Run(ctx, s.rdb, []string{s.keys.due(shard)}, s.keys.prefix(shard), limit, ms(lease), ms(grace)).Slice()
+	reply, err := s.lua.claim.Run(ctx, s.rdb, []string{s.keys.due(shard)}, s.keys.prefix(shard), limit, ms(lease), ms(grace), ms(corruptPause)).Slice()
 	if err != nil {
 		return Due{}, unavailable("claim", err)
 	}
 	due := Due{Now: job.Time(asInt(reply[0]))}
 	for _, e := range reply[1:] {
 		entry, _ := e.([]any)
-		id := job.ID(asInt(entry[0]))
-		if len(entry) > 2 {
-			due.Acts = append(due.Acts, Overdue{ID: id, Step: job.Step(asString(entry[1])), Dispatch: asInt(entry[2]), Ran: asInt(entry[3]), Slot: asInt(entry[4]) == 1})
-			continue
-		}
-		raw := asFields(entry[1])
-		rec, err := decode(id, raw)
-		if err != nil {
-			var corrupt *CorruptError
-			errors.As(err, &corrupt)
-			due.Corrupt = append(due.Corrupt, corrupt)
-			continue
-		}
-		due.Jobs = append(due.Jobs, Claimed{Record: rec, Now: due.Now, raw: raw})
+		due.add(entry, due.Now.Add(lease))
 	}
+	s.park(ctx, shard, due.Now, due.Corrupt...)
 	return due, nil
 }
 
-// Begin begins act n of a step under a lease with that token. ErrStale means that the act is not to be: end quietly.
+// add reads one entry of the claim script's answer.
+func (d *Due) add(entry []any, heldTo job.Time) {
+	id := job.ID(asInt(entry[0]))
+	switch len(entry) {
+	case 2:
+		d.Corrupt = append(d.Corrupt, &CorruptError{ID: id, Err: errors.New(asString(entry[1]))})
+	case 3:
+		raw := asFields(entry[2])
+		raw["fence"], raw["held"] = asString(entry[1]), strconv.FormatInt(int64(heldTo), 10)
+		rec, err := decode(id, raw)
+		if err != nil {
+			d.Corrupt = append(d.Corrupt, err)
+			return
+		}
+		d.Jobs = append(d.Jobs, Claimed{Record: rec, Now: d.Now, raw: raw})
+	default:
+		o := Overdue{ID: id, Step: job.Step(asString(entry[1])), Dispatch: asInt(entry[2]), Ran: asInt(entry[3]), Slot: asInt(entry[4]) == 1}
+		if !o.Step.Acts() {
+			d.Corrupt = append(d.Corrupt, &CorruptError{ID: id, Err: fmt.Errorf("step %q", o.Step)})
+			return
+		}
+		d.Acts = append(d.Acts, o)
+	}
+}
+
+// corruptPause is how long a damaged record is left alone: it stays in the index, so that it is reported again and
+// driven on when somebody has mended it, but not at the pace of a claim that ends.
+const corruptPause = 10 * time.Minute
+
+// park puts off the next look at damaged records. If that fails they are only looked at sooner, when their claims end.
+func (s *Store) park(ctx context.Context, shard int, now job.Time, damaged ...*CorruptError) {
+	if len(damaged) == 0 {
+		return
+	}
+	again := make([]redis.Z, len(damaged))
+	for i, c := range damaged {
+		again[i] = redis.Z{Score: float64(now.Add(corruptPause)), Member: int64(c.ID)}
+	}
+	_ = s.rdb.ZAddXX(ctx, s.keys.due(shard), again...).Err()
+}
+
+// Begin begins act n of a step under a lease with that token. ErrStale means that the act is not to be: end quietly. A
+// record that cannot be read is a [CorruptError].
 func (s *Store) Begin(ctx context.Context, id job.ID, step job.Step, n int64, token string, lease time.Duration) (Claimed, error) {
+	if !step.Acts() {
+		return Claimed{}, fmt.Errorf("begin %s %d of job %d: %w", step, n, id, ErrStale)
+	}
 	keys := []string{s.keys.of(id, "job"), s.keys.due(s.keys.shardOf(id)), s.LeaseKey(id)}
 	reply, err := s.lua.begin.Run(ctx, s.rdb, keys, int64(id), string(step), n, token, ms(lease)).Slice()
 	if err != nil {
@@ -78,12 +111,13 @@ func (s *Store) Begin(ctx context.Context, id job.ID, step job.Step, n int64, to
 	if asString(reply[0]) != "ok" {
 		return Claimed{}, fmt.Errorf("begin %s %d of job %d: %w", step, n, id, ErrStale)
 	}
-	raw := asFields(reply[2])
-	rec, err := decode(id, raw)
-	if err != nil {
-		return Claimed{}, err
+	raw, now := asFields(reply[2]), job.Time(asInt(reply[1]))
+	rec, corrupt := decode(id, raw)
+	if corrupt != nil {
+		s.park(ctx, s.keys.shardOf(id), now, corrupt)
+		return Claimed{}, corrupt
 	}
-	return Claimed{Record: rec, Now: job.Time(asInt(reply[1])), Token: token, raw: raw}, nil
+	return Claimed{Record: rec, Now: now, Token: token, raw: raw}, nil
 }
 
 // Beat prolongs an act's claim. It tells whether the user has cancelled meanwhile.
@@ -99,8 +133,12 @@ func (s *Store) Beat(ctx context.Context, id job.ID, fence int64, lease time.Dur
 	return asString(reply[1]) != "", nil
 }
 
-// Redispatch makes the next act of an overdue job and returns its number, or 0 if somebody was faster.
+// Redispatch makes the next act of an overdue job and returns its number, or 0 if somebody was faster. As long as that
+// act has not begun, the same call returns the same number.
 func (s *Store) Redispatch(ctx context.Context, o Overdue, grace time.Duration) (int64, error) {
+	if !o.Step.Acts() {
+		return 0, nil
+	}
 	keys := []string{s.keys.of(o.ID, "job"), s.keys.due(s.keys.shardOf(o.ID))}
 	n, err := s.lua.redispatch.Run(ctx, s.rdb, keys, int64(o.ID), string(o.Step), o.Dispatch, o.Ran, ms(grace)).Int64()
 	if err != nil {
@@ -124,22 +162,20 @@ func (s *Store) Handover(ctx context.Context, c *Claimed) (int64, error) {
 
 // Load reads a job.
 func (s *Store) Load(ctx context.Context, id job.ID) (job.Record, error) {
-	m, err := s.rdb.HGetAll(ctx, s.keys.of(id, "job")).Result()
-	if err != nil {
+	pipe := s.rdb.Pipeline()
+	hash := pipe.HGetAll(ctx, s.keys.of(id, "job"))
+	due := pipe.ZScore(ctx, s.keys.due(s.keys.shardOf(id)), strconv.FormatInt(int64(id), 10))
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) { // done jobs are in no due index
 		return job.Record{}, unavailable("load", err)
 	}
-	if len(m) == 0 {
+	if len(hash.Val()) == 0 {
 		return job.Record{}, fmt.Errorf("job %d: %w", id, ErrNotFound)
 	}
-	rec, err := decode(id, m)
-	if err != nil {
-		return rec, err
+	rec, corrupt := decode(id, hash.Val())
+	if corrupt != nil {
+		return rec, corrupt
 	}
-	due, err := s.rdb.ZScore(ctx, s.keys.due(s.keys.shardOf(id)), strconv.FormatInt(int64(id), 10)).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return rec, unavailable("load", err)
-	}
-	rec.Due = job.Time(due)
+	rec.Due = job.Time(due.Val())
 	return rec, nil
 }
 

@@ -19,7 +19,8 @@ import (
 //	cur tasks live look wait fault cancel preempt follow doubt: see job.Record
 type fields map[string]string
 
-// encode gives the fields of a record that decisions may change. Zero values are left out.
+// encode gives the fields of a record that decisions may change. Zero values are left out. A cancel is not among them:
+// only users write it, and nothing takes it back (G7).
 func encode(r *job.Record) (fields, error) {
 	f := fields{
 		"states": states(r),
@@ -30,7 +31,7 @@ func encode(r *job.Record) (fields, error) {
 	if r.Doubt != 0 {
 		f["doubt"] = strconv.FormatInt(int64(r.Doubt), 10)
 	}
-	for name, v := range map[string]any{"tasks": r.Tasks, "live": r.Live, "look": r.Look, "wait": r.Wait, "fault": r.Fault, "cancel": r.Cancel, "preempt": r.Preempt} {
+	for name, v := range map[string]any{"tasks": r.Tasks, "live": r.Live, "look": r.Look, "wait": r.Wait, "fault": r.Fault, "preempt": r.Preempt} {
 		if rv := reflect.ValueOf(v); rv.IsZero() || rv.Kind() == reflect.Slice && rv.Len() == 0 {
 			continue
 		}
@@ -57,13 +58,18 @@ func (e *CorruptError) Error() string {
 func (e *CorruptError) Unwrap() error { return e.Err }
 
 // decode reads a record.
-func decode(id job.ID, f fields) (job.Record, error) {
+func decode(id job.ID, f fields) (job.Record, *CorruptError) {
 	var r job.Record
-	bad := func(err error) (job.Record, error) { return job.Record{}, &CorruptError{ID: id, Err: err} }
+	bad := func(err error) (job.Record, *CorruptError) { return job.Record{}, &CorruptError{ID: id, Err: err} }
 	if err := json.Unmarshal([]byte(f["head"]), &r.Head); err != nil {
 		return bad(fmt.Errorf("head: %w", err))
 	}
-	r.Step = job.Step(f["step"])
+	if r.Head.ID != id { // every commit would go to another job
+		return bad(fmt.Errorf("head: it is that of job %d", r.Head.ID))
+	}
+	if r.Step = job.Step(f["step"]); !r.Step.Acts() && r.Step != job.StepWatch && r.Step != job.StepDone {
+		return bad(fmt.Errorf("step %q", r.Step))
+	}
 	for name, to := range map[string]any{"tasks": &r.Tasks, "live": &r.Live, "look": &r.Look, "wait": &r.Wait, "fault": &r.Fault, "cancel": &r.Cancel, "preempt": &r.Preempt} {
 		if f[name] == "" {
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,6 +20,9 @@ type Commit struct {
 
 // Commit writes decisions of jobs of one shard in one script and brings the claims up to date, so that a driver can
 // decide again. The result for each is nil, or ErrStale if somebody else drives the job now.
+//
+// After ErrUnavailable nobody knows what was written: repeat the very same commit, or let the claim go. A wake during the
+// claim, however many commits kept it, makes the job due at once when the claim is given back.
 func (s *Store) Commit(ctx context.Context, shard int, commits ...Commit) ([]error, error) {
 	args := []any{s.keys.prefix(shard)}
 	encoded := make([]fields, len(commits))
@@ -37,12 +41,15 @@ func (s *Store) Commit(ctx context.Context, shard int, commits ...Commit) ([]err
 	now := job.Time(asInt(reply[0]))
 	results := make([]error, len(commits))
 	for i, v := range reply[1:] {
-		r, _ := v.([]any)
-		if asString(r[0]) != "ok" {
+		verdict, wishes := v, []any(nil)
+		if r, kept := v.([]any); kept {
+			verdict, wishes = r[0], r[1:]
+		}
+		if asString(verdict) != "ok" {
 			results[i] = fmt.Errorf("commit to job %d: %w", commits[i].From.ID, ErrStale)
 			continue
 		}
-		commits[i].advance(encoded[i], now, r)
+		commits[i].advance(encoded[i], now, wishes)
 	}
 	return results, nil
 }
@@ -59,20 +66,10 @@ func (c *Commit) args(f fields) []any {
 	if c.Keep {
 		keep = "1"
 	}
-	args := []any{int64(from.ID), from.Fence, from.Seq, states(from), from.Wakes, c.From.Token, keep, c.due(), string(was), string(is), ended}
-	var set, drop []any
-	for k, v := range f {
-		if c.From.raw[k] != v {
-			set = append(set, k, v)
-		}
-	}
-	for _, k := range optional {
-		if c.From.raw[k] != "" && f[k] == "" {
-			drop = append(drop, k)
-		}
-	}
+	args := []any{int64(from.ID), from.Fence, from.Seq, from.Seq + 1, states(from), from.Wakes, c.From.Token, keep, c.due(), string(was), string(is), ended}
+	set, drop := c.From.changes(f)
 	args = append(append(args, len(set)/2), set...)
-	args = append(append(args, len(drop)), drop...)
+	args = append(append(args, len(drop)/2), drop...)
 	args = append(args, len(next.Events))
 	for _, e := range next.Events {
 		args = append(args, mustJSON(e))
@@ -87,6 +84,22 @@ func (c *Commit) args(f fields) []any {
 // optional are the fields that a record without them does not have.
 var optional = []string{"live", "look", "wait", "fault", "preempt", "doubt"}
 
+// changes are what f sets and drops of the record as it was read, as lists of (field, value). The value of a dropped
+// field is the one that was read.
+func (c *Claimed) changes(f fields) (set, drop []any) {
+	for k, v := range f {
+		if c.raw[k] != v {
+			set = append(set, k, v)
+		}
+	}
+	for _, k := range optional {
+		if c.raw[k] != "" && f[k] == "" {
+			drop = append(drop, k, c.raw[k])
+		}
+	}
+	return set, drop
+}
+
 // due is when somebody must look again: "" leaves it to the claim, which the caller keeps.
 func (c *Commit) due() any {
 	switch {
@@ -100,18 +113,15 @@ func (c *Commit) due() any {
 }
 
 // advance makes the claim what is now in the store, with what others wrote into it meanwhile.
-func (c *Commit) advance(f fields, now job.Time, answer []any) {
-	raw := fields{"head": c.From.raw["head"]}
-	for k, v := range f {
-		raw[k] = v
-	}
+// The number of wakes stays the one that the claim saw: what a wake was for may be older than what was decided last.
+func (c *Commit) advance(f fields, now job.Time, wishes []any) {
+	raw := maps.Clone(f)
 	rec := c.Next
 	rec.Events, rec.Past = nil, nil
-	rec.Fence, rec.Seq = c.From.Fence, c.From.Seq+1
-	rec.Wakes = asInt(answer[1])
+	rec.Fence, rec.Seq, rec.Wakes = c.From.Fence, c.From.Seq+1, c.From.Wakes
 	if c.Keep {
 		for i, name := range []string{"cancel", "preempt", "follow", "doubt"} {
-			raw[name] = asString(answer[2+i])
+			raw[name] = asString(wishes[i])
 		}
 		rec.Cancel = parse[job.Cancel](raw["cancel"])
 		rec.Preempt = parse[job.Preempt](raw["preempt"])
@@ -158,15 +168,6 @@ func Changes(c *Claimed, next *job.Record) bool {
 	if err != nil {
 		return true // the commit will say so
 	}
-	for k, v := range f {
-		if c.raw[k] != v {
-			return true
-		}
-	}
-	for _, k := range optional {
-		if c.raw[k] != "" && f[k] == "" {
-			return true
-		}
-	}
-	return false
+	set, drop := c.changes(f)
+	return len(set) > 0 || len(drop) > 0
 }

@@ -57,6 +57,9 @@ func Found(ctx context.Context, rdb redis.UniversalClient, want Deployment) (*St
 	if want.Shards <= 0 || want.Shards > 100 {
 		return nil, fmt.Errorf("number of shards must be 1 to 100, not %d", want.Shards)
 	}
+	if _, err := readDeployment(ctx, rdb); err != nil && !errors.Is(err, ErrNoDeployment) {
+		return nil, err // nothing is written to a store of another version
+	}
 	key := deploymentPrefix + "deployment"
 	pipe := rdb.TxPipeline() // one key, so one slot; all or nothing against another worker's first start
 	for f, v := range map[string]any{"id": want.ID, "schema": Schema, "shards": want.Shards, "archive": want.Archive, "recipient": want.Recipient, "local": want.LocalHost} {

@@ -16,6 +16,10 @@
 // Every change is a Lua script in lua/, one file each, with its keys, arguments and callers in the header. Each may run
 // twice: go-redis repeats a script whose reply was lost. All time is Redis time.
 //
+// A wake while a job is driven is seen by the commit that gives the claim back: the job is due at once. A record that
+// cannot be read is a [CorruptError]: it is reported, left as it is, and looked at again every ten minutes, while all
+// others go on.
+//
 // On failure: an error of Redis is returned as it is, wraps [ErrUnavailable] and means a pause for the caller, never a
 // verdict (G10). [ErrStale] means that somebody else drives the job now: stop, touch nothing.
 package store

@@ -23,9 +23,10 @@ type View struct {
 	Error    string          `json:"error,omitempty"` // why the last look failed; the machines are then those of At
 }
 
-// PutView keeps a view, unless a newer one is there.
+// PutView keeps a view, unless one of a later look is there.
 func (s *Store) PutView(ctx context.Context, v View) error {
-	if err := s.rdb.HSet(ctx, deploymentPrefix+"views", v.Provider+"/"+v.Region, mustJSON(v)).Err(); err != nil {
+	keys := []string{deploymentPrefix + "views", deploymentPrefix + "viewed"}
+	if err := s.lua.viewPut.Run(ctx, s.rdb, keys, v.Provider+"/"+v.Region, int64(v.At), mustJSON(v)).Err(); err != nil {
 		return unavailable("keep the view", err)
 	}
 	return nil

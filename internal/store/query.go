@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,11 +89,15 @@ func (s *Store) List(ctx context.Context, q Query) ([]job.Record, []error) {
 		for i, id := range part {
 			cmds[i] = pipe.HGetAll(ctx, s.keys.of(id, "job"))
 		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return out, append(bad, unavailable("list", err))
-		}
+		_, _ = pipe.Exec(ctx) // each command has its own error
 		for i, c := range cmds {
-			if len(c.Val()) == 0 {
+			switch {
+			case c.Err() != nil && redis.HasErrorPrefix(c.Err(), wrongType):
+				bad = append(bad, &CorruptError{ID: part[i], Err: c.Err()})
+				continue
+			case c.Err() != nil:
+				return out, append(bad, unavailable("list", c.Err()))
+			case len(c.Val()) == 0: // retention was faster
 				continue
 			}
 			rec, err := decode(part[i], c.Val())
@@ -106,17 +111,16 @@ func (s *Store) List(ctx context.Context, q Query) ([]job.Record, []error) {
 	return out, bad
 }
 
+// wrongType begins Redis's answer to a command for another type than the key's.
+const wrongType = "WRONGTYPE"
+
 func (s *Store) ids(ctx context.Context, q Query) ([]job.ID, error) {
 	pipe := s.rdb.Pipeline()
 	var cmds []*redis.StringSliceCmd
 	for shard := range s.keys.shards {
 		cmds = append(cmds, pipe.ZRange(ctx, s.keys.due(shard), 0, -1))
-		if q.All {
-			stop := int64(-1)
-			if q.Limit > 0 {
-				stop = int64(q.Limit) - 1
-			}
-			cmds = append(cmds, pipe.ZRevRange(ctx, s.keys.prefix(shard)+"ended", 0, stop))
+		if q.All { // whole: what ended last need not be newest
+			cmds = append(cmds, pipe.ZRange(ctx, s.keys.prefix(shard)+"ended", 0, -1))
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -129,7 +133,7 @@ func (s *Store) ids(ctx context.Context, q Query) ([]job.ID, error) {
 			ids = append(ids, job.ID(id))
 		}
 	}
-	slices.SortFunc(ids, func(a, b job.ID) int { return int(b - a) })
+	slices.SortFunc(ids, func(a, b job.ID) int { return cmp.Compare(b, a) })
 	ids = slices.Compact(ids)
 	if q.Limit > 0 && len(ids) > q.Limit {
 		ids = ids[:q.Limit]

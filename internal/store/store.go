@@ -44,7 +44,7 @@ type Store struct {
 
 type scripts struct {
 	submit, claim, begin, beat, commit, redispatch, wake, cancelWhere, handover *redis.Script
-	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead             *redis.Script
+	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead, viewPut    *redis.Script
 }
 
 func loadScripts() scripts {
@@ -52,7 +52,7 @@ func loadScripts() scripts {
 		submit: script("submit"), claim: script("claim"), begin: script("begin"), beat: script("beat"), commit: script("commit"),
 		redispatch: script("redispatch"), wake: script("wake"), cancelWhere: script("cancel_where"), handover: script("handover"),
 		chainBegin: script("chain_begin"), chainEnd: script("chain_end"), chainReclaim: script("chain_reclaim"),
-		admit: script("admit"), tailAppend: script("tail_append"), tailRead: script("tail_read"),
+		admit: script("admit"), tailAppend: script("tail_append"), tailRead: script("tail_read"), viewPut: script("view_put"),
 	}
 }
 
@@ -86,6 +86,25 @@ func (s *Store) Ping(ctx context.Context) error {
 		return unavailable("ping", err)
 	}
 	return nil
+}
+
+// pipelined sends a pipeline of calls of one script, which must be safe to run twice: a pipeline cannot fall back from
+// EVALSHA to EVAL, so it is sent again when a server turns out not to know the script.
+func (s *Store) pipelined(ctx context.Context, lua *redis.Script, queue func(redis.Pipeliner)) error {
+	send := func() error {
+		pipe := s.rdb.Pipeline()
+		queue(pipe)
+		_, err := pipe.Exec(ctx)
+		return err
+	}
+	err := send()
+	if err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return err
+	}
+	if err := lua.Load(ctx, s.rdb).Err(); err != nil {
+		return err
+	}
+	return send()
 }
 
 func unavailable(doing string, err error) error {

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -40,11 +42,16 @@ func (e *KeyTakenError) Error() string {
 	return fmt.Sprintf("the key %q was used before for job %d, with another job file", e.Key, e.ID)
 }
 
-// batch bounds the jobs in one call of a script: one that runs long stalls everybody.
-const batch = 250
+const (
+	// batch bounds the jobs in one call of a script: one that runs long stalls everybody.
+	batch = 250
+	// flight bounds the jobs in one pipeline, and so the memory that a large submission takes.
+	flight = 10_000
+)
 
-// Submit writes new jobs and returns their ids in order. It costs a constant number of round trips per batch. Whatever is
-// repeated, by go-redis or by a user with the same key, makes no second job.
+// Submit writes new jobs and returns their ids in order. It costs a constant number of round trips per 10,000 jobs.
+// Whatever is repeated, by go-redis or by a user with the same key, makes no second job. After an error some of the jobs
+// may have been written: with a key, the same submission again completes them.
 func (s *Store) Submit(ctx context.Context, sub Submission) ([]job.ID, error) {
 	count := max(sub.Count, 1)
 	pipe := s.rdb.Pipeline()
@@ -56,61 +63,103 @@ func (s *Store) Submit(ctx context.Context, sub Submission) ([]job.ID, error) {
 	first := job.ID(last.Val() - int64(count) + 1)
 	sub.Request.Count = count
 	if sub.Key != "" {
-		var err error
-		if first, err = s.takeKey(ctx, sub, first); err != nil {
+		bound, written, err := s.takeKey(ctx, sub, first)
+		if err != nil {
+			return nil, err
+		}
+		if written {
+			return idsFrom(bound, count), nil
+		}
+		first = bound
+	}
+	ids := idsFrom(first, count)
+	for from := 0; from < count; from += flight {
+		if err := s.writeNew(ctx, sub, first, ids[from:min(from+flight, count)], job.TimeOf(clock.Val())); err != nil {
 			return nil, err
 		}
 	}
-	ids := make([]job.ID, count)
-	byShard := map[int][]job.ID{}
-	for i := range ids {
-		ids[i] = first + job.ID(i)
-		byShard[s.keys.shardOf(ids[i])] = append(byShard[s.keys.shardOf(ids[i])], ids[i])
-	}
-	if err := s.writeNew(ctx, sub, first, byShard, job.TimeOf(clock.Val())); err != nil {
-		return nil, err
+	if sub.Key != "" {
+		if err := s.sealKey(ctx, sub, first); err != nil {
+			return nil, err
+		}
 	}
 	return ids, nil
 }
 
-// takeKey binds a key to the ids, or returns the first id it was bound to before.
-func (s *Store) takeKey(ctx context.Context, sub Submission, first job.ID) (job.ID, error) {
-	sum := sha256.Sum256(mustJSON(sub.Request))
-	value := strconv.FormatInt(int64(first), 10) + " " + hex.EncodeToString(sum[:8])
-	key := deploymentPrefix + "key:" + sub.Key
-	old, err := s.rdb.SetArgs(ctx, key, value, redis.SetArgs{Mode: "NX", Get: true, TTL: keyLife}).Result()
-	switch {
-	case errors.Is(err, redis.Nil): // it was free
-		return first, nil
-	case err != nil:
-		return 0, unavailable("take the key", err)
+func idsFrom(first job.ID, count int) []job.ID {
+	ids := make([]job.ID, count)
+	for i := range ids {
+		ids[i] = first + job.ID(i)
 	}
-	var id int64
-	var hash string
-	if _, err := fmt.Sscanf(old, "%d %s", &id, &hash); err != nil {
-		return 0, fmt.Errorf("the key %q is damaged: %q", sub.Key, old)
-	}
-	if hash != hex.EncodeToString(sum[:8]) {
-		return 0, &KeyTakenError{Key: sub.Key, ID: job.ID(id)}
-	}
-	return job.ID(id), nil
+	return ids
 }
 
-func (s *Store) writeNew(ctx context.Context, sub Submission, first job.ID, byShard map[int][]job.ID, now job.Time) error {
-	if err := s.lua.submit.Load(ctx, s.rdb).Err(); err != nil { // a pipeline cannot fall back from EVALSHA to EVAL
-		return unavailable("load the submit script", err)
+// bound is what an idempotency key is bound to: "first id, hash of the request", and "written" once all jobs are. From
+// then on a repetition writes nothing: retention may have taken the jobs by then, and they must not run again.
+func bound(sub Submission, first job.ID) string {
+	sum := sha256.Sum256(mustJSON(sub.Request))
+	return strconv.FormatInt(int64(first), 10) + " " + hex.EncodeToString(sum[:8])
+}
+
+const writtenMark = " written"
+
+// takeKey binds a key to the ids, or returns the first id that it was bound to before, and whether those were all written.
+func (s *Store) takeKey(ctx context.Context, sub Submission, first job.ID) (job.ID, bool, error) {
+	key := deploymentPrefix + "key:" + sub.Key
+	old, err := s.rdb.SetArgs(ctx, key, bound(sub, first), redis.SetArgs{Mode: "NX", Get: true, TTL: keyLife}).Result()
+	switch {
+	case errors.Is(err, redis.Nil): // it was free
+		return first, false, nil
+	case err != nil:
+		return 0, false, unavailable("take the key", err)
 	}
-	pipe := s.rdb.Pipeline()
+	old, written := strings.CutSuffix(old, writtenMark)
+	number, _, _ := strings.Cut(old, " ")
+	id, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return 0, false, fmt.Errorf("the key %q is damaged: %q", sub.Key, old)
+	}
+	if old != bound(sub, job.ID(id)) {
+		return 0, false, &KeyTakenError{Key: sub.Key, ID: job.ID(id)}
+	}
+	return job.ID(id), written, nil
+}
+
+// sealKey notes that all jobs of a key are written.
+func (s *Store) sealKey(ctx context.Context, sub Submission, first job.ID) error {
+	value := bound(sub, first) + writtenMark
+	if err := s.rdb.Set(ctx, deploymentPrefix+"key:"+sub.Key, value, keyLife).Err(); err != nil {
+		return unavailable("seal the key", err)
+	}
+	return nil
+}
+
+// writeNew writes the records of ids, which are of one submission whose first job is first.
+func (s *Store) writeNew(ctx context.Context, sub Submission, first job.ID, ids []job.ID, now job.Time) error {
+	byShard := map[int][]job.ID{}
+	for _, id := range ids {
+		byShard[s.keys.shardOf(id)] = append(byShard[s.keys.shardOf(id)], id)
+	}
+	type call struct {
+		shard int
+		args  []any
+	}
+	var calls []call
 	for shard, ids := range byShard {
-		for from := 0; from < len(ids); from += batch {
-			args, err := s.newArgs(sub, first, shard, ids[from:min(from+batch, len(ids))], now)
+		for part := range slices.Chunk(ids, batch) {
+			args, err := s.newArgs(sub, first, shard, part, now)
 			if err != nil {
 				return err
 			}
-			s.lua.submit.EvalSha(ctx, pipe, []string{s.keys.due(shard)}, args...)
+			calls = append(calls, call{shard, args})
 		}
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
+	err := s.pipelined(ctx, s.lua.submit, func(pipe redis.Pipeliner) {
+		for _, c := range calls {
+			s.lua.submit.EvalSha(ctx, pipe, []string{s.keys.due(c.shard)}, c.args...)
+		}
+	})
+	if err != nil {
 		return unavailable("write the job", err)
 	}
 	return nil
@@ -131,7 +180,7 @@ func (s *Store) newArgs(sub Submission, first job.ID, shard int, ids []job.ID, n
 		for _, zero := range []string{"ran", "fence", "seq", "wakes", "held"} {
 			f[zero] = "0"
 		}
-		args[2] = len(f)
+		args[2] = len(f) // new records all have the same fields
 		event := job.Event{At: now, Kind: "status", To: string(job.Pending), Cause: job.Cause{Text: "submitted"}}
 		args = append(args, int64(id), mustJSON(req), sub.Sealed, mustJSON(event))
 		for k, v := range f {

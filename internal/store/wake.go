@@ -34,7 +34,7 @@ func (s *Store) wake(ctx context.Context, id job.ID, wishes ...wish) (Woken, err
 	if err != nil {
 		return Woken{}, unavailable("wake", err)
 	}
-	return Woken{Shard: shard, Epoch: asInt(reply[0]), Live: asInt(reply[1]) == 1, Known: asString(reply[2]) != ""}, nil
+	return Woken{Shard: shard, Epoch: asInt(reply[0]), Live: asInt(reply[1]) == 1, Known: asInt(reply[2]) == 1}, nil
 }
 
 // Wake makes a job due now.

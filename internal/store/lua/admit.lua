@@ -1,12 +1,13 @@
 -- Launch slots and the optional cap on live jobs, for the whole fleet. Waiting holds nothing: a job stands in the
 -- waiting index, ordered by priority and submission, and is woken when its turn has come.
--- KEYS[1] slots (job -> until)  KEYS[2] waiting (job -> order)  KEYS[3] admitted (live jobs, only with a cap)
+-- KEYS[1] slots (job -> until)  KEYS[2] waiting (job -> order)  KEYS[3] admitted (live jobs -> since when; only with a cap)
 -- ARGV    'hold', launches, live, ttl ms, grant ttl ms, id, order
 --         'join', launches, live, ttl ms, grant ttl ms, (id, order)...
 --         'release', launches, live, ttl ms, grant ttl ms, id, 1 if the job has ended
 --         'tick', launches, live, ttl ms, grant ttl ms
 -- Returns {1 if id holds a slot, granted ids...}; the caller wakes those.
--- Called by Store.Hold, Join, Release and AdmissionTick. Safe to run twice.
+-- Called by Store.Hold, Join, Release and AdmissionTick. Safe to run twice; a grant whose answer was lost is taken when
+-- the job is looked at next, or runs out.
 local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local op, launches, live, ttl, grant = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
@@ -21,7 +22,9 @@ if op == 'hold' then
   redis.call('ZADD', KEYS[2], order, mine)
 elseif op == 'join' then
   for i = 6, #ARGV, 2 do
-    if not redis.call('ZSCORE', KEYS[1], ARGV[i]) then redis.call('ZADD', KEYS[2], ARGV[i + 1], ARGV[i]) end
+    if not redis.call('ZSCORE', KEYS[1], ARGV[i]) and not redis.call('ZSCORE', KEYS[3], ARGV[i]) then
+      redis.call('ZADD', KEYS[2], ARGV[i + 1], ARGV[i])
+    end
   end
 elseif op == 'release' then
   redis.call('ZREM', KEYS[1], mine)
@@ -33,7 +36,7 @@ local free = launches - redis.call('ZCARD', KEYS[1])
 if free > 0 then
   local room = free
   if live > 0 then room = live - redis.call('ZCARD', KEYS[3]) end
-  for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1 + math.max(free, 0) * 4)) do
+  for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, free - 1)) do
     if free <= 0 then break end
     local admitted = live == 0 or redis.call('ZSCORE', KEYS[3], id)
     if admitted or room > 0 then

@@ -7,12 +7,14 @@
 local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local r = redis.call('HMGET', KEYS[1], 'step', 'n', 'ran', 'held', 'holder')
 if r[1] ~= ARGV[2] or r[2] ~= ARGV[3] then return {'stale'} end
-if not (r[3] == ARGV[3] and r[5] == ARGV[4]) then -- else: this very call, whose reply was lost
-  if r[3] == ARGV[3] then return {'stale'} end    -- begun before; if that driver died, the watch makes another act
-  if tonumber(r[4]) > now then return {'busy'} end
+local held = (tonumber(r[4]) or 0) > now
+if r[3] ~= ARGV[3] then
+  if held then return {'busy'} end
   redis.call('HINCRBY', KEYS[1], 'fence', 1)
   redis.call('HSET', KEYS[1], 'ran', ARGV[3], 'held', now + ARGV[5], 'holder', ARGV[4])
   redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[5])
   redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[1])
-end
+elseif not held or r[5] ~= ARGV[4] then
+  return {'stale'} -- begun before; if that driver died, the watch makes another act
+end -- else: this very call, whose reply was lost
 return {'ok', now, redis.call('HGETALL', KEYS[1])}

@@ -1,17 +1,22 @@
--- Cancels every live job of one shard, or those with a name, in one pass.
+-- Cancels every live job of one shard, or those with a name, in one pass. A damaged record keeps no other from being
+-- cancelled; it has no name.
 -- KEYS[1] due index  KEYS[2] the shard's chain
 -- ARGV    prefix, cancel as JSON, name to match or '', 1 to match the name
 -- Returns {epoch of the shard's chain, ids...}.
 -- Called by Store.CancelWhere. Safe to run twice.
 local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local function name(head)
+  local ok, h = pcall(cjson.decode, head)
+  return ok and type(h) == 'table' and h.name
+end
 local out = {redis.call('HGET', KEYS[2], 'epoch') or '0'}
 for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
   local key = ARGV[1] .. 'job:' .. id
-  local r = redis.call('HMGET', key, 'step', 'held', 'head')
-  if r[1] and r[1] ~= 'done' and (ARGV[4] == '0' or cjson.decode(r[3]).name == ARGV[3]) then
+  local r = redis.pcall('HMGET', key, 'step', 'held', 'head')
+  if r[1] and r[1] ~= 'done' and (ARGV[4] == '0' or r[3] and name(r[3]) == ARGV[3]) then
     redis.call('HSETNX', key, 'cancel', ARGV[2])
     redis.call('HINCRBY', key, 'wakes', 1)
-    if tonumber(r[2]) <= now then redis.call('ZADD', KEYS[1], now, id) end
+    if (tonumber(r[2]) or 0) <= now then redis.call('ZADD', KEYS[1], 'LT', now, id) end
     out[#out + 1] = id
   end
 end

@@ -2,7 +2,7 @@
 -- KEYS[1] chain
 -- ARGV    epoch, wakes seen at the begin, period in ms, grace in ms
 -- Returns {1, ms until the next tick; 0 if somebody woke the chain meanwhile} or {0} if another epoch owns it.
--- Called by Store.ChainEnd.
+-- Called by Store.ChainEnd. Safe to run twice.
 local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local r = redis.call('HMGET', KEYS[1], 'epoch', 'wakes')
 if r[1] ~= ARGV[1] then return {0} end

@@ -1,49 +1,50 @@
 -- Commits decisions of jobs of one shard, each all or nothing: fields, indexes, counters, events, history, due time.
--- Refused unless the fence is the caller's, the sequence number is the next one and the statuses are still those the
--- decision was made from. The same commit again is success: go-redis repeats a script whose reply was lost.
+-- Refused unless the fence is the caller's, its claim was not given back, the sequence number is the next one and the
+-- statuses are still those the decision was made from. The same commit again is success: go-redis repeats a script whose
+-- reply was lost.
 -- KEYS[1] due index
 -- ARGV    prefix, then per job:
---         id, fence, seq, statuses before, wakes seen, token or '', keep the claim 0/1,
---         due in ms or '' (unchanged) or 'never', counted status before or '', after, ended 0/1,
---         number of fields to set s, s x (field, value), of fields to drop d, d x field,
+--         id, fence, seq, seq + 1, statuses before, wakes seen by the claim, token or '', keep the claim 0/1,
+--         due in ms or '' (unchanged) or 'never', counted status before, after, ended 0/1,
+--         number of fields to set s, s x (field, value),
+--         of fields to drop d, d x (field, value as read: another one was written by somebody else meanwhile, and stays),
 --         of events e, e x event, of past attempts p, p x attempt
--- Returns now, then per job {'ok' or 'stale', wakes, and with the claim kept what others may write: cancel, preempt, follow, doubt}.
+-- Returns now, then per job 'ok' or 'stale', or with the claim kept {'ok' or 'stale', cancel, preempt, follow, doubt}:
+-- what others may have written.
 -- Called by Store.Commit.
 local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local prefix = ARGV[1]
 local out = {now}
 local i = 2
 local function list(width)
-  local n = tonumber(ARGV[i]) * width
+  local n = ARGV[i] * width
   local from = i + 1
   i = from + n
   return n, from
 end
-local function push(key, n, from, keep)
+local function push(key, n, from, most)
   if n == 0 then return end
   redis.call('RPUSH', key, unpack(ARGV, from, from + n - 1))
-  redis.call('LTRIM', key, -keep, -1)
+  redis.call('LTRIM', key, -most, -1)
 end
 while i <= #ARGV do
-  local id, fence, seq, before, wakes, token, keep = unpack(ARGV, i, i + 6)
-  local due, was, is, ended = unpack(ARGV, i + 7, i + 10)
-  i = i + 11
+  local id, fence, seq, after, before, wakes, token, keep, due, was, is, ended = unpack(ARGV, i, i + 11)
+  i = i + 12
   local s, sfrom = list(2)
-  local d, dfrom = list(1)
+  local d, dfrom = list(2)
   local e, efrom = list(1)
   local p, pfrom = list(1)
   local key = prefix .. 'job:' .. id
-  local r = redis.call('HMGET', key, 'fence', 'seq', 'states', 'wakes')
+  local r = redis.call('HMGET', key, 'fence', 'seq', 'states', 'wakes', 'held')
   local verdict = 'stale'
-  if r[1] == fence and r[2] == string.format('%.0f', seq + 1) then
+  if r[1] == fence and r[2] == after then
     verdict = 'ok'
-  elseif r[1] == fence and r[2] == seq and r[3] == before then
+  elseif r[1] == fence and r[2] == seq and r[3] == before and r[5] ~= '0' then
     verdict = 'ok'
-    local set = {'seq', string.format('%.0f', seq + 1)}
-    if keep == '0' then set[3], set[4] = 'held', '0' end
-    for j = sfrom, sfrom + s - 1 do set[#set + 1] = ARGV[j] end
-    redis.call('HSET', key, unpack(set))
-    if d > 0 then redis.call('HDEL', key, unpack(ARGV, dfrom, dfrom + d - 1)) end
+    for j = dfrom, dfrom + d - 1, 2 do
+      if redis.call('HGET', key, ARGV[j]) == ARGV[j + 1] then redis.call('HDEL', key, ARGV[j]) end
+    end
+    redis.call('HSET', key, 'seq', after, 'held', keep == '1' and r[5] or '0', unpack(ARGV, sfrom, sfrom + s - 1))
     push(prefix .. 'ev:' .. id, e, efrom, 200)
     push(prefix .. 'past:' .. id, p, pfrom, 100)
     if was ~= is then
@@ -62,10 +63,11 @@ while i <= #ARGV do
       redis.call('DEL', prefix .. 'lease:' .. id)
     end
   end
-  local answer = {verdict, r[4] or '0'}
   if keep == '1' then
-    for j, v in ipairs(redis.call('HMGET', key, 'cancel', 'preempt', 'follow', 'doubt')) do answer[2 + j] = v or '' end
+    local w = redis.call('HMGET', key, 'cancel', 'preempt', 'follow', 'doubt')
+    out[#out + 1] = {verdict, w[1] or '', w[2] or '', w[3] or '', w[4] or ''}
+  else
+    out[#out + 1] = verdict
   end
-  out[#out + 1] = answer
 end
 return out
