@@ -117,7 +117,7 @@ func TestMistakesSayWhereTheyAreAndWhatWasMeant(t *testing.T) {
 	}{
 		{"unknown key", "# first\nreddis: x\n", nil, nil, []string{`config.yaml:2: unknown key "reddis": did you mean "redis"?`}},
 		{"unknown section key", "unreachable:\n  probe: 5\n", nil, nil, []string{`:2: unknown key "unreachable.probe": did you mean "probes"?`}},
-		{"unknown zone key", "local:\n  zones:\n    - nmae: a\n", nil, nil, []string{`:3: unknown key "local.zones.nmae": did you mean "name"?`}},
+		{"unknown zone key", "local:\n  zones:\n    - nme: a\n", nil, nil, []string{`:3: unknown key "local.zones.nme": did you mean "name"?`}},
 		{"nothing near", "zzzzzzzz: 1\n", nil, nil, []string{`unknown key "zzzzzzzz"`}},
 		{"all at once", "a1: 1\nb2: 2\n", nil, nil, []string{":1:", ":2:"}},
 		{"a number for a duration", "lease: 15\n", nil, nil, []string{"lease (file ", `must be a duration such as "15s"`}},

@@ -111,8 +111,11 @@ func knownQuery(query string) bool {
 	return err == nil
 }
 
-// several reads the URL of servers that belong together: user, password, port and TLS as for a single one, for each host.
-func several(scheme, rest string, finish func(o *redis.UniversalOptions, path string) error) (*redis.UniversalOptions, error) {
+// several reads the URL of servers that belong together: user, password, port and TLS as for a single one, for each
+// host.
+func several(
+	scheme, rest string, finish func(o *redis.UniversalOptions, path string) error,
+) (*redis.UniversalOptions, error) {
 	rest, query, _ := strings.Cut(rest, "?")
 	user := ""
 	if at := strings.LastIndex(rest, "@"); at >= 0 {

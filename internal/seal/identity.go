@@ -38,7 +38,8 @@ func Load(path string) (*Identity, error) {
 		return nil, fmt.Errorf("load the identity: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o027 != 0 {
-		return nil, fmt.Errorf("load the identity: %s has the mode %04o, so others could read or change it: chmod 600 it, and replace the key if it was exposed", path, mode)
+		return nil, fmt.Errorf("load the identity: %s has the mode %04o, so others could read or change it: "+
+			"chmod 600 it, and replace the key if it was exposed", path, mode)
 	}
 	found, err := age.ParseIdentities(f)
 	if err != nil {
