@@ -132,7 +132,7 @@ func (w *Worker) collect(ctx context.Context, site *Site, region string, nodes [
 		if r, ok := records[n.Job]; ok {
 			rec = &r
 		}
-		verdict := cloud.Judge(n, rec, at, w.minAge)
+		verdict := cloud.Judge(n, rec, at.Std(), w.minAge)
 		if verdict.Kind != cloud.VerdictOrphan {
 			continue
 		}

@@ -24,7 +24,7 @@ func (d *driver) start(ctx context.Context, site *Site, a *job.Attempt) (*job.Pr
 	if err != nil {
 		return nil, err
 	}
-	order, err := d.startRequest(ctx, site, a, req)
+	order, err := d.startRequest(ctx, a, req)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (d *driver) start(ctx context.Context, site *Site, a *job.Attempt) (*job.Pr
 }
 
 // startRequest is what the agent is told: the user's code, its environment, its secrets.
-func (d *driver) startRequest(ctx context.Context, site *Site, a *job.Attempt, req *job.Request) (agent.StartRequest, error) {
+func (d *driver) startRequest(ctx context.Context, a *job.Attempt, req *job.Request) (agent.StartRequest, error) {
 	t := req.Tasks[a.Task]
 	secrets, err := d.secrets(ctx, a.Task, t.Secrets)
 	if err != nil {
@@ -69,7 +69,8 @@ func (d *driver) startRequest(ctx context.Context, site *Site, a *job.Attempt, r
 	return agent.StartRequest{
 		Token: a.Token, Setup: t.Setup, Run: t.Run, Secrets: secrets,
 		Env: spec.Environment(spec.EnvInput{
-			Head: d.job.Head, Request: *req, Index: a.Task, Attempt: a.Number, Recoveries: d.job.Tasks[a.Task].Recoveries, Offer: a.Offer, Nodes: a.Nodes,
+			Request: *req, Job: d.job.ID, Task: a.Task, Submitted: d.job.SubmittedAt, Attempt: a.Number,
+			Recoveries: d.job.Tasks[a.Task].Recoveries, Offer: a.Offer,
 		}),
 	}, nil
 }

@@ -10,12 +10,10 @@ import (
 )
 
 const (
-	claimBatch = 200                        // jobs in one claim: about a millisecond of Redis
-	claimLease = 15 * time.Second           // an abandoned claim is due again after it (G1: within 20 s)
-	bodyLimit  = claimLease - 3*time.Second // a look ends before its claim can
-	lineGrace  = 15 * time.Second           // until the next look at a job that stands in the line for a slot
-	commitWait = 10 * time.Millisecond      // how long a decision waits for others to be committed with it
-	tickWait   = 300 * time.Millisecond     // how long a tick waits for slow bodies; they go on without it
+	claimBatch = 200                    // jobs in one claim: about a millisecond of Redis
+	lineGrace  = 15 * time.Second       // until the next look at a job that stands in the line for a slot
+	commitWait = 10 * time.Millisecond  // how long a decision waits for others to be committed with it
+	tickWait   = 300 * time.Millisecond // how long a tick waits for slow bodies; they go on without it
 )
 
 // watch is one tick of a shard: claim what is due, look, decide, commit.
@@ -25,7 +23,7 @@ func (w *Worker) watch(ctx context.Context, chain string) (time.Duration, error)
 		return 0, err
 	}
 	for ctx.Err() == nil {
-		due, err := w.store.Claim(ctx, shard, claimBatch, claimLease, lineGrace)
+		due, err := w.store.Claim(ctx, shard, claimBatch, w.claim, lineGrace)
 		if err != nil {
 			return w.every, err
 		}
@@ -126,15 +124,15 @@ func (w *Worker) lookAll(ctx context.Context, shard int, jobs []store.Claimed) e
 
 // lookAt observes one job and decides, as far as that goes without an act. It commits nothing.
 func (w *Worker) lookAt(tick context.Context, c *store.Claimed) look {
-	began := time.Now()
+	began, limit := time.Now(), w.claim*4/5 // a look ends before its claim can
 	// The tick may end before a slow body does; the worker's stop must still reach it.
-	ctx, done := context.WithTimeout(context.WithoutCancel(tick), bodyLimit)
+	ctx, done := context.WithTimeout(context.WithoutCancel(tick), limit)
 	defer done()
 	defer context.AfterFunc(w.stopping, done)()
 	w.metrics.looks.Inc()
 	w.looked.Add(1)
 	d := w.newDriver(c, func() error {
-		if time.Since(began) >= bodyLimit {
+		if time.Since(began) >= limit {
 			return context.DeadlineExceeded
 		}
 		return nil

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type Config struct {
 	Rules    job.Rules             // Deployment is filled in
 	Caps     store.Caps
 	LeaseTTL time.Duration // of acts; 0 = lease.DefaultTTL
+	Claim    time.Duration // of the watch; 0 = DefaultClaim
 	Backoff  time.Duration // first wait between rounds of offers; 0 = place.DefaultBackoff
 	MinAge   time.Duration // before a machine can be an orphan; 0 = DefaultMinAge
 	Watchers int           // shards watched at a time; 0 = 16
@@ -48,9 +50,12 @@ const (
 	// DefaultMinAge is how old a machine must be before it can be called an orphan: a create call that is being
 	// answered may be ahead of its record.
 	DefaultMinAge = 30 * time.Second
-	defaultWide   = 32
-	reportEvery   = 5 * time.Second
-	stopWithin    = 20 * time.Second // asynq pushes back what is not done by then
+	// DefaultClaim is how long the watch claims a job for one look: an abandoned claim is due again after it, so that a
+	// dead worker's job is driven again within 20 s (G1).
+	DefaultClaim = 15 * time.Second
+	defaultWide  = 32
+	reportEvery  = 5 * time.Second
+	stopWithin   = 20 * time.Second // asynq pushes back what is not done by then
 )
 
 // ErrStopping is the cause with which the work of a worker ends that was told to stop.
@@ -73,6 +78,7 @@ type Worker struct {
 	backoff  time.Duration
 	minAge   time.Duration
 	every    time.Duration // the watch's period
+	claim    time.Duration // of one look; a look ends well before it
 
 	stopping context.Context // ends when the worker is told to stop
 	stop     context.CancelCauseFunc
@@ -90,28 +96,20 @@ func New(cfg Config) *Worker {
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
-	cfg.Watchers = orInt(cfg.Watchers, defaultWide/2)
-	cfg.Looks = orInt(cfg.Looks, defaultWide)
-	cfg.Acts = orInt(cfg.Acts, defaultWide)
-	if cfg.MinAge == 0 {
-		cfg.MinAge = DefaultMinAge
-	}
+	cfg.Watchers = cmp.Or(cfg.Watchers, defaultWide/2)
+	cfg.Looks = cmp.Or(cfg.Looks, defaultWide)
+	cfg.Acts = cmp.Or(cfg.Acts, defaultWide)
+	cfg.MinAge = cmp.Or(cfg.MinAge, DefaultMinAge)
+	cfg.Claim = cmp.Or(cfg.Claim, DefaultClaim)
 	cfg.Rules.Deployment = cfg.Store.Deployment().ID
 	w := &Worker{
 		cfg: cfg, log: cfg.Log, store: cfg.Store, queue: NewDispatcher(cfg.Queue), sites: cfg.Sites, views: newViews(cfg.Sites),
 		archive: cfg.Archive, identity: cfg.Identity, leases: lease.NewKeeper(cfg.Store.Redis(), cfg.LeaseTTL), metrics: newMetrics(cfg.Metrics),
-		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second,
+		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second, claim: cfg.Claim,
 		looks: make(chan struct{}, cfg.Looks),
 	}
 	w.stopping, w.stop = context.WithCancelCause(context.Background())
 	return w
-}
-
-func orInt(n, other int) int {
-	if n == 0 {
-		return other
-	}
-	return n
 }
 
 // Start begins to work. A worker that cannot serve the deployment reports why and takes no work.

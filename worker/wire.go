@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+
+	"github.com/outlast-dev/outlast/internal/archive"
+	"github.com/outlast-dev/outlast/internal/cloud/local"
+	"github.com/outlast-dev/outlast/internal/config"
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/seal"
+	"github.com/outlast-dev/outlast/internal/store"
+	"github.com/outlast-dev/outlast/internal/version"
+	"github.com/outlast-dev/outlast/internal/web"
+	"github.com/outlast-dev/outlast/tasks"
+)
+
+// service is a worker with all that it stands on.
+type service struct {
+	worker  *tasks.Worker
+	web     *web.Server
+	archive *archive.Archive
+	clients []redis.UniversalClient
+}
+
+// httpPatience is how long answers under way may take at the end.
+const httpPatience = 5 * time.Second
+
+// start connects, opens the deployment or founds it, and begins to work.
+func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *service, err error) {
+	s := &service{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if err := os.MkdirAll(cfg.Home, 0o700); err != nil {
+		return nil, fmt.Errorf("make the home directory: %w", err)
+	}
+	records, err := cfg.Redis.RecordClient()
+	if err != nil {
+		return nil, err
+	}
+	s.clients = append(s.clients, records)
+	queue, err := cfg.Redis.QueueClient(cfg.Concurrency.Watch + cfg.Concurrency.Acts)
+	if err != nil {
+		return nil, err
+	}
+	tasks.KeepWrites(queue)
+	s.clients = append(s.clients, queue)
+	identity, err := seal.LoadOrCreate(cfg.Identity)
+	if err != nil {
+		return nil, err
+	}
+	st, err := found(ctx, cfg, records, identity)
+	if err != nil {
+		return nil, err
+	}
+	if s.archive, err = archive.Open(ctx, st.Deployment().Archive); err != nil {
+		return nil, err
+	}
+	sites, err := providers(cfg, st)
+	if err != nil {
+		return nil, err
+	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), tasks.NewCollector(st))
+	s.worker = tasks.New(tasks.Config{
+		Name: cfg.Worker, Version: version.String(), Store: st, Queue: queue, Sites: sites, Archive: s.archive, Identity: identity,
+		Log: log.With().Str("worker", cfg.Worker).Logger(), Metrics: metrics, Rules: rules(cfg),
+		Caps:     store.Caps{Launches: cfg.Launches, Live: cfg.Live},
+		LeaseTTL: cfg.Lease, Claim: cfg.Claim, Backoff: cfg.Backoff, Looks: cfg.Concurrency.Watch, Acts: cfg.Concurrency.Acts,
+		Ready: fit(cfg, st, identity),
+	})
+	if s.web, err = web.Start(web.Config{
+		Listen: cfg.HTTP, Token: string(cfg.HTTPToken), Metrics: metrics, Ready: s.ready(st),
+		Queues: func() redis.UniversalClient {
+			c, err := cfg.Redis.QueueClient(4)
+			if err != nil {
+				panic(err) // the same URL was read a moment ago
+			}
+			return c
+		},
+	}); err != nil {
+		return nil, err
+	}
+	return s, s.worker.Start(ctx)
+}
+
+// found opens the deployment in Redis, and makes it if this is its first worker.
+func found(ctx context.Context, cfg config.Config, rdb redis.UniversalClient, identity *seal.Identity) (*store.Store, error) {
+	want := store.Deployment{Shards: cfg.Shards, Archive: cfg.Archive, Recipient: identity.Recipient()}
+	if serves(cfg, "local") {
+		host, err := thisComputer(cfg)
+		if err != nil {
+			return nil, err
+		}
+		want.LocalHost = host
+	}
+	return store.Found(ctx, rdb, want)
+}
+
+// fit tells whether this worker can serve the deployment: one that cannot takes no work.
+func fit(cfg config.Config, st *store.Store, identity *seal.Identity) func() error {
+	return func() error {
+		d := st.Deployment()
+		if here, err := thisComputer(cfg); serves(cfg, "local") && (err != nil || here != d.LocalHost) {
+			return fmt.Errorf("the machines of this deployment's local provider live on %s, this worker is on %s: start it there, or with a provider list without local for another deployment", d.LocalHost, here)
+		}
+		if identity.Recipient() != d.Recipient {
+			return fmt.Errorf("the key in %s does not open this deployment's secrets: give every worker the same file", cfg.Identity)
+		}
+		return nil
+	}
+}
+
+// ready is what /readyz says.
+func (s *service) ready(st *store.Store) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := st.Ping(ctx); err != nil {
+			return err
+		}
+		return s.worker.Ready()
+	}
+}
+
+func serves(cfg config.Config, provider string) bool {
+	for _, p := range cfg.Providers {
+		if p == provider {
+			return true
+		}
+	}
+	return false
+}
+
+// thisComputer names where the local provider's machines live: the computer and the directory.
+func thisComputer(cfg config.Config) (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name this computer: %w", err)
+	}
+	home, err := filepath.EvalSymlinks(cfg.Home)
+	if err != nil {
+		return "", fmt.Errorf("find the home directory: %w", err)
+	}
+	return host + ":" + home, nil
+}
+
+// providers is the only place that knows concrete providers.
+func providers(cfg config.Config, st *store.Store) (tasks.Sites, error) {
+	sites := tasks.Sites{}
+	for _, name := range cfg.Providers {
+		switch name {
+		case "local":
+			p, err := local.New(local.Config{
+				Root: filepath.Join(cfg.Home, "local"), Deployment: st.Deployment().ID,
+				Machine: []string{self, "machine"}, Zones: zones(cfg.Local.Zones),
+			})
+			if err != nil {
+				return nil, err
+			}
+			sites[name] = &tasks.Site{
+				Provider: p, Dialer: local.Dialer{}, Agent: []string{"agent"}, Dir: p.AgentDir, NoticeFile: p.NoticeFile, PowerOff: p.PowerOff, ViewEvery: time.Second,
+			}
+		default:
+			return nil, fmt.Errorf("provider %q is not known: this version has local", name)
+		}
+	}
+	return sites, nil
+}
+
+func zones(in []config.Zone) []local.Zone {
+	var out []local.Zone
+	for _, z := range in {
+		out = append(out, local.Zone{
+			Name: z.Name, Capacity: z.Capacity, Boot: z.Boot, CPUs: z.CPUs, MemoryGB: z.Memory, Price: z.Price, SpotPrice: z.SpotPrice,
+		})
+	}
+	return out
+}
+
+func rules(cfg config.Config) job.Rules {
+	r := job.DefaultRules
+	r.Quick, r.Quiet = cfg.Intervals.Quick, cfg.Intervals.Quiet
+	r.ExitGrace = cfg.FailureGrace
+	r.Probes, r.ProbeTime = cfg.Unreachable.Probes, cfg.Unreachable.Elapsed
+	r.BootTimeout = cfg.BootTimeout
+	return r
+}
+
+// stop hands the jobs over and closes everything.
+func (s *service) stop() error {
+	s.worker.Stop()
+	return s.close()
+}
+
+func (s *service) close() error {
+	var errs []error
+	if s.web != nil {
+		ctx, done := context.WithTimeout(context.Background(), httpPatience)
+		defer done()
+		errs = append(errs, s.web.Stop(ctx))
+	}
+	if s.archive != nil {
+		errs = append(errs, s.archive.Close())
+	}
+	for _, c := range s.clients {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
