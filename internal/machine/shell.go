@@ -24,7 +24,7 @@ type CommandError struct {
 }
 
 func (e *CommandError) Error() string {
-	return fmt.Sprintf("command on the node ended with code %d: %s", e.Code, e.Stderr)
+	return fmt.Sprintf("command on the node ended with code %d: %q", e.Code, e.Stderr) // quoted: it is the node's text
 }
 
 // Shell runs one command on one node. argv is not seen by any shell on the way. It returns nil if the command ended
