@@ -29,7 +29,7 @@ func BenchmarkLook(b *testing.B) {
 	ids := s.submit(b, jobs)
 	for _, id := range ids {
 		c := must[Claimed](b)(s.Begin(s.ctx, id, job.StepLaunch, 1, "token", lease))
-		s.commit(b, &c, running(c.Record, s), false)
+		s.commit(b, &c, running(c.Record), false)
 	}
 	before := s.redisCPU(b)
 	for b.Loop() {
@@ -64,7 +64,7 @@ func BenchmarkSubmit(b *testing.B) {
 }
 
 // running is a record as it looks while the user's code runs on one machine.
-func running(r job.Record, b *bench) job.Record {
+func running(r job.Record) job.Record {
 	next := r.Clone()
 	now := r.SubmittedAt
 	next.Step = job.StepWatch

@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"flag"
+	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -18,7 +21,17 @@ import (
 	"github.com/outlast-dev/outlast/internal/job"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// checks is how many cases a property is tried with unless -rapid.checks says otherwise. Each is a life of dozens of
+// steps, of which a hundred more find little and take a minute with the race detector.
+const checks = "25"
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", checks); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // Times that are far from the few milliseconds a test takes, so that only pass decides what is over.
 const (
@@ -103,6 +116,14 @@ func must[T any](tb fataler) func(T, error) T {
 	}
 }
 
+// must fails the test on an error.
+func (b *bench) must(tb fataler, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // submit writes n typical jobs.
 func (b *bench) submit(tb fataler, n int) []job.ID {
 	tb.Helper()
@@ -166,7 +187,8 @@ for _, key in ipairs(redis.call('KEYS', 'ol:*')) do
     local z = redis.call('ZRANGE', key, 0, -1)
     for _, m in ipairs(z) do redis.call('ZINCRBY', key, -ARGV[1], m) end
   elseif string.find(name, '^job:') then
-    if (redis.call('HGET', key, 'held') or '0') ~= '0' then redis.call('HINCRBY', key, 'held', -ARGV[1]) end
+    local held = redis.pcall('HGET', key, 'held') -- an error for a damaged record
+    if tonumber(held) and held ~= '0' then redis.call('HINCRBY', key, 'held', -ARGV[1]) end
   elseif string.find(name, '^chain') then
     if redis.call('HEXISTS', key, 'due') == 1 then redis.call('HINCRBY', key, 'due', -ARGV[1]) end
   end
@@ -219,13 +241,17 @@ func (b *bench) unchanged(tb fataler, what string, f func()) {
 	}
 }
 
-// sound fails the test unless the indexes and counters say what the records say.
-func (b *bench) sound(tb fataler, ids []job.ID) {
+// sound fails the test unless the indexes and counters say what the records say. It returns the records.
+func (b *bench) sound(tb fataler, ids []job.ID) map[job.ID]job.Record {
 	tb.Helper()
+	records := must[map[job.ID]job.Record](tb)(b.LoadMany(b.ctx, ids))
+	if len(records) != len(ids) {
+		tb.Fatalf("%d records of %d can be read", len(records), len(ids))
+	}
 	want := map[job.Status]int64{}
 	var due, ended []string
 	for _, id := range ids {
-		rec := b.load(tb, id)
+		rec := records[id]
 		want[rec.Status()]++
 		name := strconv.FormatInt(int64(id), 10)
 		if rec.Step != job.StepDone {
@@ -251,4 +277,5 @@ func (b *bench) sound(tb fataler, ids []job.ID) {
 			tb.Fatalf("index %s is wrong (-records +index):\n%s", name, diff)
 		}
 	}
+	return records
 }

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+// TestViews ensures that of two looks at a region the later one is kept, in whichever order they come in.
+func TestViews(t *testing.T) {
+	onBoth(t, 2, func(t *testing.T, b *bench) {
+		if _, err := b.View(b.ctx, "aws", "eu-central-1"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("a region nobody looked at gave %v", err)
+		}
+		view := func(region string, at job.Time, fault string) View {
+			return View{Provider: "aws", Region: region, At: at, Machines: json.RawMessage(`[]`), Error: fault}
+		}
+		for _, v := range []View{view("eu-central-1", 2000, ""), view("eu-central-1", 1000, "late"), view("eu-central-1", 2000, "down"), view("af-south-1", 5, "")} {
+			b.must(t, b.PutView(b.ctx, v))
+		}
+		want := []View{view("af-south-1", 5, ""), view("eu-central-1", 2000, "down")}
+		if diff := cmp.Diff(want, must[[]View](t)(b.Views(b.ctx))); diff != "" {
+			t.Errorf("views (-want +got):\n%s", diff)
+		}
+		if got := must[View](t)(b.View(b.ctx, "aws", "eu-central-1")); got.Error != "down" {
+			t.Errorf("view %+v", got)
+		}
+	})
+}
+
+// TestWorkers ensures that workers are listed while they report themselves, and forgotten after.
+func TestWorkers(t *testing.T) {
+	b := newBench(t, 2)
+	for _, name := range []string{"b", "a", "gone"} {
+		b.must(t, b.PutWorker(b.ctx, Worker{Name: name, Ready: true}))
+	}
+	b.must(t, b.DropWorker(b.ctx, "gone"))
+	silent := Worker{Name: "silent", SeenAt: must[job.Time](t)(b.Now(b.ctx)).Add(-workerLife - time.Second)}
+	b.must(t, b.rdb.HSet(b.ctx, deploymentPrefix+"workers", "silent", mustJSON(silent), "damaged", "{").Err())
+	var names []string
+	for _, w := range must[[]Worker](t)(b.Workers(b.ctx)) {
+		names = append(names, w.Name)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
+		t.Errorf("workers (-want +got):\n%s", diff)
+	}
+	if n := must[int64](t)(b.rdb.HLen(b.ctx, deploymentPrefix+"workers").Result()); n != 2 {
+		t.Errorf("%d workers are remembered", n)
+	}
+}
+
+// TestFoundAtOnce ensures that workers that start at the same time agree on one deployment.
+func TestFoundAtOnce(t *testing.T) {
+	b := newBench(t, 7)
+	b.must(t, b.rdb.FlushAll(b.ctx).Err())
+	got := make([]*Store, 8)
+	errs := make([]error, len(got))
+	var all sync.WaitGroup
+	for i := range got {
+		all.Go(func() { got[i], errs[i] = Found(b.ctx, b.rdb, Deployment{Shards: 1 + i}) })
+	}
+	all.Wait()
+	for i := range got {
+		b.must(t, errs[i])
+		if diff := cmp.Diff(got[0].Deployment(), got[i].Deployment()); diff != "" || got[i].Deployment().ID == "" {
+			t.Errorf("workers 0 and %d disagree:\n%s", i, diff)
+		}
+	}
+}
+
+// TestFoundFills ensures that a later worker adds what the first one did not know, and changes nothing it did.
+func TestFoundFills(t *testing.T) {
+	b := newBench(t, 4)
+	s := must[*Store](t)(Found(b.ctx, b.rdb, Deployment{ID: "other", Shards: 8, Archive: "s3://bucket", Recipient: "age1"}))
+	want := Deployment{ID: "test", Schema: Schema, Shards: 4, Archive: "s3://bucket", Recipient: "age1"}
+	if diff := cmp.Diff(want, s.Deployment()); diff != "" {
+		t.Errorf("deployment (-want +got):\n%s", diff)
+	}
+	for _, shards := range []int{0, -1, 101} {
+		if _, err := Found(b.ctx, b.rdb, Deployment{Shards: shards}); err == nil {
+			t.Errorf("%d shards are allowed", shards)
+		}
+	}
+}
+
+// TestSchema ensures that a store of another version is refused with what to do about it, and left as it is.
+func TestSchema(t *testing.T) {
+	b := newBench(t, 4)
+	key := deploymentPrefix + "deployment"
+	for have, advice := range map[string]string{"2": "newer version", "0": "older version", "x": "older version"} {
+		b.must(t, b.rdb.HSet(b.ctx, key, "schema", have).Err())
+		b.unchanged(t, "a refused program", func() {
+			_, opened := Open(b.ctx, b.rdb)
+			_, founded := Found(b.ctx, b.rdb, Deployment{Shards: 4, Archive: "s3://bucket"})
+			for _, err := range []error{opened, founded} {
+				var schema *SchemaError
+				if !errors.As(err, &schema) || !strings.Contains(err.Error(), advice) {
+					t.Errorf("schema %s gave %v", have, err)
+				}
+			}
+		})
+	}
+	b.must(t, b.rdb.HSet(b.ctx, key, "schema", Schema, "shards", "many").Err())
+	if _, err := Open(b.ctx, b.rdb); err == nil {
+		t.Error("a damaged number of shards is accepted")
+	}
+	b.must(t, b.rdb.FlushAll(b.ctx).Err())
+	if _, err := Open(b.ctx, b.rdb); !errors.Is(err, ErrNoDeployment) {
+		t.Errorf("an empty Redis gave %v", err)
+	}
+}

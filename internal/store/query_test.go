@@ -1,0 +1,91 @@
+package store
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+// TestList ensures that lists are newest first, whole or cut, with or without what is done, also over more than a batch.
+func TestList(t *testing.T) {
+	onBoth(t, 4, func(t *testing.T, b *bench) {
+		ids := b.submit(t, batch+50)
+		done := []job.ID{ids[290], ids[20], ids[7]} // in this order: what ended last is not what is newest
+		for _, id := range done {
+			c := must[Claimed](t)(b.Begin(b.ctx, id, job.StepLaunch, 1, "token", lease))
+			next := c.Clone()
+			next.Step, next.Tasks[0].Status = job.StepDone, job.Cancelled
+			b.commit(t, &c, next, false)
+		}
+		slices.Reverse(ids)
+		live := slices.DeleteFunc(slices.Clone(ids), func(id job.ID) bool { return slices.Contains(done, id) })
+		for _, c := range []struct {
+			query Query
+			want  []job.ID
+		}{
+			{Query{}, live},
+			{Query{Limit: 10}, live[:10]},
+			{Query{All: true}, ids},
+			{Query{All: true, Limit: 12}, ids[:12]},
+			{Query{All: true, Limit: 1000}, ids},
+		} {
+			list, errs := b.List(b.ctx, c.query)
+			got := make([]job.ID, len(list))
+			for i, r := range list {
+				got[i] = r.ID
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" || len(errs) > 0 {
+				t.Errorf("%+v: %v (-want +got):\n%s", c.query, errs, diff)
+			}
+		}
+		many := must[map[job.ID]job.Record](t)(b.LoadMany(b.ctx, append([]job.ID{9999}, ids[:3]...)))
+		if len(many) != 3 || many[ids[1]].ID != ids[1] {
+			t.Errorf("loaded %d", len(many))
+		}
+		if none := must[map[job.ID]job.Record](t)(b.LoadMany(b.ctx, nil)); len(none) != 0 {
+			t.Errorf("loaded %v", none)
+		}
+	})
+}
+
+// TestCancelWhere ensures that a cancel by name reaches all jobs of that name and no other.
+func TestCancelWhere(t *testing.T) {
+	onBoth(t, 4, func(t *testing.T, b *bench) {
+		name := `we"ird ü`
+		req := typical(1)
+		req.Name = name
+		want := must[[]job.ID](t)(b.Submit(b.ctx, Submission{Request: req, Count: 6}))
+		others := b.submit(t, 6)
+		got, woken, err := b.CancelWhere(b.ctx, &name, "ada", -1)
+		slices.Sort(got)
+		if err != nil || !slices.Equal(got, want) || len(woken) != 4 {
+			t.Errorf("cancelled %v in %d shards: %v", got, len(woken), err)
+		}
+		for _, id := range slices.Concat(want, others) {
+			if c := b.load(t, id).Cancel; (c != nil) != slices.Contains(want, id) {
+				t.Errorf("job %d: cancel is %+v", id, c)
+			}
+		}
+	})
+}
+
+// TestSecretsEndWithTheJob ensures that sealed secrets are kept for as long as a job may need them, and no longer.
+func TestSecretsEndWithTheJob(t *testing.T) {
+	b := newBench(t, 2)
+	id := must[[]job.ID](t)(b.Submit(b.ctx, Submission{Request: typical(1), Sealed: []byte("sealed")}))[0]
+	c := must[Claimed](t)(b.Begin(b.ctx, id, job.StepLaunch, 1, "token", lease))
+	for _, step := range []job.Step{job.StepCleanup, job.StepDone} {
+		if got := must[[]byte](t)(b.Secrets(b.ctx, id)); string(got) != "sealed" {
+			t.Errorf("before %s: %q", step, got)
+		}
+		next := c.Clone()
+		next.Step, next.Tasks[0].Status = step, job.Failed
+		b.commit(t, &c, next, true)
+	}
+	if got := must[[]byte](t)(b.Secrets(b.ctx, id)); got != nil {
+		t.Errorf("after the end: %q", got)
+	}
+}

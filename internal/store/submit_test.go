@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+// roundTrips counts what a client sends.
+type roundTrips struct{ n atomic.Int64 }
+
+func (r *roundTrips) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (r *roundTrips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { r.n.Add(1); return next(ctx, cmd) }
+}
+
+func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { r.n.Add(1); return next(ctx, cmds) }
+}
+
+// TestSubmitRoundTrips ensures that many jobs cost as many round trips as one.
+func TestSubmitRoundTrips(t *testing.T) {
+	b := newBench(t, 64)
+	b.submit(t, 1) // from here on the server knows the script
+	trips := &roundTrips{}
+	b.rdb.AddHook(trips)
+	for _, n := range []int{1, 1000, 5000} {
+		trips.n.Store(0)
+		ids := b.submit(t, n)
+		if got := trips.n.Load(); got != 2 {
+			t.Errorf("%d jobs took %d round trips", n, got)
+		}
+		if len(ids) != n || ids[n-1] != ids[0]+job.ID(n)-1 {
+			t.Errorf("%d jobs got the ids %d to %d", n, ids[0], ids[len(ids)-1])
+		}
+	}
+	if got := must[map[job.Status]int64](t)(b.Statuses(b.ctx))[job.Pending]; got != 6002 {
+		t.Errorf("%d jobs are counted, of 6002", got)
+	}
+}
+
+// TestSubmitWritesWhatWasAsked ensures that request, rank, secrets, record and first event of each job are there.
+func TestSubmitWritesWhatWasAsked(t *testing.T) {
+	onBoth(t, 4, func(t *testing.T, b *bench) {
+		req := typical(2)
+		ids := must[[]job.ID](t)(b.Submit(b.ctx, Submission{Request: req, Count: 3, Sealed: []byte("sealed")}))
+		for rank, id := range ids {
+			want := req
+			want.Rank, want.Count = rank, 3
+			if diff := cmp.Diff(want, must[job.Request](t)(b.Request(b.ctx, id))); diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+			rec := b.load(t, id)
+			fresh := job.NewRecord(job.HeadOf(id, want, rec.SubmittedAt))
+			fresh.Due = rec.Due
+			if diff := cmp.Diff(fresh, rec); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+			if ev := must[[]job.Event](t)(b.Events(b.ctx, id)); len(ev) != 1 || ev[0].To != "PENDING" {
+				t.Errorf("events %+v", ev)
+			}
+			if got := must[[]byte](t)(b.Secrets(b.ctx, id)); string(got) != "sealed" {
+				t.Errorf("secrets %q", got)
+			}
+		}
+		b.sound(t, ids)
+		if _, err := b.Load(b.ctx, 99); !errors.Is(err, ErrNotFound) {
+			t.Errorf("an unknown job gave %v", err)
+		}
+	})
+}
+
+// TestSubmitKey ensures that the same key makes the same jobs once, also after the client died between the parts of a
+// submission, and never again when retention has taken them.
+func TestSubmitKey(t *testing.T) {
+	onBoth(t, 4, func(t *testing.T, b *bench) {
+		sub := Submission{Request: typical(1), Count: 3, Key: "monday ü"}
+		ids := must[[]job.ID](t)(b.Submit(b.ctx, sub))
+		b.unchanged(t, "a repeated key", func() {
+			again := must[[]job.ID](t)(b.Submit(b.ctx, sub))
+			if !slices.Equal(ids, again) {
+				t.Errorf("first %v, then %v", ids, again)
+			}
+			b.must(t, b.rdb.DecrBy(b.ctx, deploymentPrefix+"id", 3).Err()) // the numbers that were not needed
+		})
+
+		var taken *KeyTakenError
+		other := sub
+		other.Count = 4
+		if _, err := b.Submit(b.ctx, other); !errors.As(err, &taken) || taken.ID != ids[0] || taken.Key != sub.Key {
+			t.Errorf("another job file under the same key gave %v", err)
+		}
+
+		for _, id := range ids { // retention
+			b.must(t, b.rdb.Del(b.ctx, b.keys.of(id, "job")).Err())
+		}
+		must[[]job.ID](t)(b.Submit(b.ctx, sub))
+		if _, err := b.Load(b.ctx, ids[0]); !errors.Is(err, ErrNotFound) {
+			t.Errorf("a job that retention took is back: %v", err)
+		}
+	})
+}
+
+// TestSubmitKeyAfterCrash ensures that a repetition completes a submission that was cut off, without touching its jobs.
+func TestSubmitKeyAfterCrash(t *testing.T) {
+	b := newBench(t, 1)
+	sub := Submission{Request: typical(1), Count: 3, Key: "k"}
+	ids := must[[]job.ID](t)(b.Submit(b.ctx, sub))
+	key := deploymentPrefix + "key:k"
+	value := must[string](t)(b.rdb.Get(b.ctx, key).Result())
+	b.must(t, b.rdb.Set(b.ctx, key, value[:len(value)-len(writtenMark)], 0).Err()) // as if it had died before the end
+	b.must(t, b.rdb.Del(b.ctx, b.keys.of(ids[2], "job")).Err())
+	b.must(t, b.rdb.HIncrBy(b.ctx, "ol:{s00}:count", "PENDING", -1).Err())
+	must[Claimed](t)(b.Begin(b.ctx, ids[0], job.StepLaunch, 1, "token", lease))
+
+	if again := must[[]job.ID](t)(b.Submit(b.ctx, sub)); !slices.Equal(ids, again) {
+		t.Errorf("first %v, then %v", ids, again)
+	}
+	b.sound(t, ids)
+	if b.load(t, ids[0]).Fence != 1 {
+		t.Error("a job that was there was written again")
+	}
+}
+
+// TestSubmitSameKeyAtOnce ensures that clients that submit under one key at the same time get the same jobs.
+func TestSubmitSameKeyAtOnce(t *testing.T) {
+	b := newBench(t, 4)
+	sub := Submission{Request: typical(1), Count: 20, Key: "k"}
+	got := make([][]job.ID, 8)
+	errs := make([]error, len(got))
+	var all sync.WaitGroup
+	for i := range got {
+		all.Go(func() { got[i], errs[i] = b.Submit(b.ctx, sub) })
+	}
+	all.Wait()
+	for i := range got {
+		if errs[i] != nil || !slices.Equal(got[0], got[i]) {
+			t.Errorf("client %d: %v, %v", i, got[i], errs[i])
+		}
+	}
+	b.sound(t, got[0])
+}
+
+// TestSubmitLostReplies ensures that a submission whose replies get lost, one after the other, makes its jobs once.
+func TestSubmitLostReplies(t *testing.T) {
+	onBoth(t, 4, func(t *testing.T, b *bench) {
+		lost := &lostReplies{before: func() {}}
+		b.rdb.AddHook(lost)
+		lost.before = func() { lost.on.Store(true) } // every one of them
+		lost.on.Store(true)
+		ids := must[[]job.ID](t)(b.Submit(b.ctx, Submission{Request: typical(1), Count: 5, Key: "k"}))
+		lost.on.Store(false)
+		lost.before = func() {}
+		b.sound(t, ids)
+		if n := must[map[job.Status]int64](t)(b.Statuses(b.ctx))[job.Pending]; n != 5 {
+			t.Errorf("%d jobs were made", n)
+		}
+	})
+}
+
+// TestScriptsAreFoundAgain ensures that a server that forgot the scripts, as after a restart, is taught them again.
+func TestScriptsAreFoundAgain(t *testing.T) {
+	b := newBench(t, 2)
+	for range 2 {
+		b.must(t, b.rdb.ScriptFlush(b.ctx).Err())
+		b.submit(t, 3)
+		must[map[string]int64](t)(b.ChainReclaim(b.ctx, []string{"fleet"}, grace))
+	}
+}
