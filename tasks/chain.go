@@ -12,11 +12,12 @@ import (
 )
 
 // Chains are looked after by every worker, without a leader. The longest silence after a kill is
-// chainLease or chainGrace, and one look.
+// DefaultSilence and one look.
 const (
-	chainLease = 10 * time.Second // a tick that takes longer counts as dead
-	chainGrace = 10 * time.Second // over the next tick's time: the queue's delay, and a worker that is busy
-	chainLook  = time.Second
+	// DefaultSilence is how long a tick may take, and how late the next one may be, before the chain counts as dead:
+	// more than the queue's delay and a worker that is busy.
+	DefaultSilence = 10 * time.Second
+	chainLook      = time.Second
 )
 
 // tick is the body of a chain: what it does, and how long until it does so again.
@@ -31,7 +32,7 @@ func (w *Worker) handleTick(body tick) asynq.HandlerFunc {
 			w.log.Error().Err(err).Msg("dropped a task")
 			return nil
 		}
-		begun, err := w.store.ChainBegin(ctx, chain, epoch, chainLease)
+		begun, err := w.store.ChainBegin(ctx, chain, epoch, w.silence)
 		switch {
 		case errors.Is(err, store.ErrStale):
 			return nil // another epoch owns the chain: this one ends here
@@ -44,7 +45,7 @@ func (w *Worker) handleTick(body tick) asynq.HandlerFunc {
 		}
 		end, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer done()
-		in, err := w.store.ChainEnd(end, begun, max(every, time.Second), chainGrace)
+		in, err := w.store.ChainEnd(end, begun, max(every, time.Second), w.silence)
 		switch {
 		case errors.Is(err, store.ErrStale):
 			return nil
@@ -76,7 +77,7 @@ func (w *Worker) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	taken, err := w.store.ChainReclaim(ctx, chains, chainGrace)
+	taken, err := w.store.ChainReclaim(ctx, chains, w.silence)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,8 @@ func (d *driver) perform(ctx context.Context, do job.Do, seen *job.Seen) error {
 	if err := d.check(); err != nil { // a lease that has run out must not touch a machine (G2)
 		return err
 	}
+	d.w.at("before " + string(do.Kind))
+	defer d.w.at("after " + string(do.Kind))
 	var err error
 	switch do.Kind {
 	case job.DoHold:

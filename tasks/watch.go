@@ -211,7 +211,9 @@ func (w *Worker) commitGroup(ctx context.Context, shard int, group []look) error
 	for i := range commits {
 		before[i] = commits[i].From.Record
 	}
+	w.at("before commit")
 	results, err := w.store.Commit(ctx, shard, commits...)
+	w.at("after commit")
 	if err != nil {
 		return errors.Join(failed, err) // their claims run out, and they are looked at again
 	}

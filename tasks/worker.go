@@ -37,12 +37,16 @@ type Config struct {
 	Caps     store.Caps
 	LeaseTTL time.Duration // of acts; 0 = lease.DefaultTTL
 	Claim    time.Duration // of the watch; 0 = DefaultClaim
+	Silence  time.Duration // of a chain before it counts as dead; 0 = DefaultSilence
 	Backoff  time.Duration // first wait between rounds of offers; 0 = place.DefaultBackoff
 	MinAge   time.Duration // before a machine can be an orphan; 0 = DefaultMinAge
 	Watchers int           // shards watched at a time; 0 = 16
 	Looks    int           // jobs looked at at a time; 0 = 32
 	Acts     int           // acts at a time; 0 = 32
 	Ready    func() error  // nil, or why this worker cannot serve the deployment
+	// Points, if set, is called before and after each commit and each thing done in the world, with its name: tests
+	// kill a worker there.
+	Points func(point string)
 }
 
 // Defaults.
@@ -79,6 +83,7 @@ type Worker struct {
 	minAge   time.Duration
 	every    time.Duration // the watch's period
 	claim    time.Duration // of one look; a look ends well before it
+	silence  time.Duration // of a chain before it counts as dead
 
 	stopping context.Context // ends when the worker is told to stop
 	stop     context.CancelCauseFunc
@@ -101,15 +106,23 @@ func New(cfg Config) *Worker {
 	cfg.Acts = cmp.Or(cfg.Acts, defaultWide)
 	cfg.MinAge = cmp.Or(cfg.MinAge, DefaultMinAge)
 	cfg.Claim = cmp.Or(cfg.Claim, DefaultClaim)
+	cfg.Silence = cmp.Or(cfg.Silence, DefaultSilence)
 	cfg.Rules.Deployment = cfg.Store.Deployment().ID
 	w := &Worker{
 		cfg: cfg, log: cfg.Log, store: cfg.Store, queue: NewDispatcher(cfg.Queue), sites: cfg.Sites, views: newViews(cfg.Sites),
 		archive: cfg.Archive, identity: cfg.Identity, leases: lease.NewKeeper(cfg.Store.Redis(), cfg.LeaseTTL), metrics: newMetrics(cfg.Metrics),
-		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second, claim: cfg.Claim,
+		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second, claim: cfg.Claim, silence: cfg.Silence,
 		looks: make(chan struct{}, cfg.Looks),
 	}
 	w.stopping, w.stop = context.WithCancelCause(context.Background())
 	return w
+}
+
+// at passes a point at which a test may want to stop this worker.
+func (w *Worker) at(point string) {
+	if w.cfg.Points != nil {
+		w.cfg.Points(point)
+	}
 }
 
 // Start begins to work. A worker that cannot serve the deployment reports why and takes no work.
