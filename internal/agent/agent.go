@@ -29,7 +29,8 @@ const (
 )
 
 // errUsage says that the arguments make no command.
-var errUsage = errors.New("usage: start DIR | poll DIR OFFSET MAX | stop DIR GRACE_SECONDS | unpack DIR SHA256 | serve | version")
+var errUsage = errors.New(
+	"usage: start DIR | poll DIR OFFSET MAX | stop DIR GRACE_SECONDS | unpack DIR SHA256 | serve | version")
 
 // Main carries out one command and returns the exit code for it. It keeps no state between calls and may be
 // called by several goroutines at once. After a start it may leave a goroutine that waits for the supervisor.

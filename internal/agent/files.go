@@ -42,9 +42,10 @@ type launchRecord struct {
 
 // runRecord is the main process of the stage that runs now.
 type runRecord struct {
-	Stage      string `json:"stage"`
-	PID        int    `json:"pid"`
-	Ticks      uint64 `json:"ticks"` // start time of PID in clock ticks since boot: tells it from a later process of that number
+	Stage string `json:"stage"`
+	PID   int    `json:"pid"`
+	// Ticks is the start time of PID in clock ticks since boot: it tells it from a later process of that number.
+	Ticks      uint64 `json:"ticks"`
 	Boot       string `json:"boot"`
 	Supervisor int    `json:"supervisor"`
 	Token      string `json:"token"`

@@ -24,7 +24,7 @@ func TestPollsRenewLease(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	n.start(StartRequest{
-		LeaseSeconds: 2, IdleSeconds: 1, PowerOff: []string{"touch", n.dir.path("off")}, Run: "sleep 3; exit 3",
+		LeaseSeconds: 2, IdleSeconds: 1, PowerOff: []string{"touch", n.dir.path("off")}, Run: "sleep 2.2; exit 3",
 	})
 	if st := n.awaitState(Exited); st.Exit.Code != 3 {
 		t.Errorf("exit %+v", st.Exit)
@@ -32,7 +32,7 @@ func TestPollsRenewLease(t *testing.T) {
 	since := time.Now()
 	eventually(t, "time has passed", func() bool {
 		n.poll()
-		return time.Since(since) > 1500*time.Millisecond
+		return time.Since(since) > 1200*time.Millisecond
 	})
 	if n.dir.has("off") {
 		t.Error("powered off although it was polled")
@@ -45,7 +45,8 @@ func TestPowerOff(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	once := `if [ -e tried ]; then touch off; else touch tried; exit 1; fi`
-	n.start(StartRequest{IdleSeconds: 1, PowerOff: []string{"sh", "-c", "cd " + string(n.dir) + "; " + once}, Run: "sleep 2"})
+	off := []string{"sh", "-c", "cd " + string(n.dir) + "; " + once}
+	n.start(StartRequest{IdleSeconds: 1, PowerOff: off, Run: "sleep 1.2"})
 	eventually(t, "the first try", func() bool {
 		if n.dir.has("tried") && !n.dir.has(fileExit) {
 			t.Fatal("powered off a running run")

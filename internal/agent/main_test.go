@@ -54,7 +54,9 @@ type program struct{ Program }
 
 func newNode(t *testing.T) *node {
 	t.Helper()
-	n := &node{t: t, dir: dir(filepath.Join(t.TempDir(), "attempt")), program: program{Program{Self: []string{agentBinary}}}}
+	n := &node{
+		t: t, dir: dir(filepath.Join(t.TempDir(), "attempt")), program: program{Program{Self: []string{agentBinary}}},
+	}
 	t.Cleanup(func() {
 		if _, err := n.command(nil, "stop", string(n.dir), "0"); err != nil {
 			t.Errorf("stop: %v", err)
@@ -141,7 +143,9 @@ func (n *node) awaitState(want State) Status {
 // awaitLog polls until the user's code has written a text.
 func (n *node) awaitLog(text string) Status {
 	n.t.Helper()
-	return n.await(fmt.Sprintf("%q in the log", text), func(st Status) bool { return strings.Contains(string(st.Log), text) })
+	return n.await(fmt.Sprintf("%q in the log", text), func(st Status) bool {
+		return strings.Contains(string(st.Log), text)
+	})
 }
 
 // finish runs something to its end.
@@ -170,7 +174,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 		ctx, cancel = context.WithTimeout(context.Background(), 20*time.Second)
 	}
 	defer cancel()
-	ticker := time.NewTicker(2 * time.Millisecond)
+	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for !condition() {
 		select {

@@ -112,8 +112,8 @@ func (l launchRecord) remains(run *runRecord) ([]process, error) {
 	}), nil
 }
 
-// nothingRemains reports whether nothing of an attempt runs any more, its supervisor being dead. It looks twice: a process
-// that forks and ends while /proc is read can be missed once.
+// nothingRemains reports whether nothing of an attempt runs any more, its supervisor being dead. It looks twice:
+// a process that forks and ends while /proc is read can be missed once.
 func (l launchRecord) nothingRemains(run *runRecord) (bool, error) {
 	for range 2 {
 		left, err := l.remains(run)

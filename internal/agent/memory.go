@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // killCounter counts the processes that the kernel has killed for memory around here. ok is false if it can
@@ -67,6 +66,5 @@ func readKills(file string) (uint64, bool) {
 
 // killedForMemory reports whether an exit that looks like a KILL was the kernel's.
 func killedForMemory(exit Exit, before, after uint64) bool {
-	looksKilled := exit.Signal == signalName(syscall.SIGKILL) || exit.Code == codeKill // the latter if a shell passes it on
-	return looksKilled && after > before
+	return exit.Code == codeKill && after > before // without a signal too: a shell passes on what ended its child
 }

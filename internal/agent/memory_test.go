@@ -26,7 +26,9 @@ func TestKernelKills(t *testing.T) {
 			"sys/fs/cgroup/memory/memory.oom_control": "oom_kill 6\n",
 		}, 6, true},
 		{"no group", "0::/\n", map[string]string{"proc/vmstat": "nr_free_pages 7\noom_kill 2\n"}, 2, true},
-		{"a path that leads away", "0::/../../../secret\n", map[string]string{"secret/memory.events": "oom_kill 4\n"}, 0, false},
+		{"a path that leads away", "0::/../../../secret\n", map[string]string{
+			"secret/memory.events": "oom_kill 4\n",
+		}, 0, false},
 		{"nothing", "", nil, 0, false},
 		{"nonsense", "x\n::\n", map[string]string{"proc/vmstat": "oom_kill x\n"}, 0, false},
 	}

@@ -52,7 +52,9 @@ func TestNoticeWithoutTerm(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	file := filepath.Join(t.TempDir(), "not", "there", "yet", "notice") // looked for without being told
-	n.start(StartRequest{NoticeFile: file, NoTerm: true, Run: "until [ -e $OUTLAST_NOTICE_FILE ]; do sleep 0.01; done; exit 6"})
+	n.start(StartRequest{
+		NoticeFile: file, NoTerm: true, Run: "until [ -e $OUTLAST_NOTICE_FILE ]; do sleep 0.01; done; exit 6",
+	})
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,9 @@ func TestParseStat(t *testing.T) {
 			t.Errorf("%q: %+v, %v", name, got, ok)
 		}
 	}
-	for _, line := range []string{"", "12", "12 (sh) S 7", "x (sh)" + rest, ")(", "12 (sh)" + strings.Replace(rest, "4711", "x", 1)} {
+	for _, line := range []string{
+		"", "12", "12 (sh) S 7", "x (sh)" + rest, ")(", "12 (sh)" + strings.Replace(rest, "4711", "x", 1),
+	} {
 		if p, ok := parseStat([]byte(line)); ok {
 			t.Errorf("%q was taken for %+v", line, p)
 		}

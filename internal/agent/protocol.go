@@ -16,7 +16,8 @@ const (
 	Unsupervised State = "unsupervised"
 	// Exited: it ended, and Exit says how.
 	Exited State = "exited"
-	// Lost: it is certain that nothing of it runs any more, and unknown how it ended, or whether it ran at all. It is never started again here.
+	// Lost: it is certain that nothing of it runs any more, and unknown how it ended, or whether it ran at all. It is
+	// never started again here.
 	Lost State = "lost"
 )
 
@@ -32,7 +33,8 @@ type StartRequest struct {
 	NoticeFile string `json:"notice_file,omitempty"`
 	// NoTerm leaves it to the user's code to look at the notice file; otherwise it also gets TERM.
 	NoTerm bool `json:"no_term,omitempty"`
-	// IdleSeconds is the dead man's switch: this long after the run has ended and nobody polled, the supervisor runs PowerOff. 0 means never.
+	// IdleSeconds is the dead man's switch: this long after the run has ended and nobody polled, the supervisor runs
+	// PowerOff. 0 means never.
 	IdleSeconds int      `json:"idle_seconds,omitempty"`
 	PowerOff    []string `json:"power_off,omitempty"` // argv
 	// LeaseSeconds ends a running run that nobody polled for so long (borrowed hosts only). 0 means never.

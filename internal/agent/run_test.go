@@ -90,7 +90,8 @@ func TestEnvironment(t *testing.T) {
 	})
 	text := string(st.Log)
 	for _, want := range []string{
-		"A=a 'b' $(c) \"d\"\n", "LANG=job\n", "S=geheim\n", "PATH=", "OUTLAST_NOTICE_FILE=" + n.dir.path("notice.json") + "\n",
+		"A=a 'b' $(c) \"d\"\n", "LANG=job\n", "S=geheim\n", "PATH=",
+		"OUTLAST_NOTICE_FILE=" + n.dir.path("notice.json") + "\n",
 		"OUTLAST_RUN=" + markOf(n.dir, "token") + "\n", "cwd=" + n.dir.path("workdir") + " input=0\n",
 		"ignored=SigIgn:0000000000000000\n",
 	} {

@@ -18,7 +18,8 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := strings.Join([]string{
-		string(poll), `["version"]`, `nonsense`, `[]`, `["start","/x"]`, `["poll","relative","0","1"]`, `["serve"]`, `["supervise","/x"]`, string(poll),
+		string(poll), `["version"]`, `nonsense`, `[]`, `["start","/x"]`, `["poll","relative","0","1"]`, `["serve"]`,
+		`["supervise","/x"]`, string(poll),
 	}, "\n")
 	var out bytes.Buffer
 	if code := n.Main([]string{"serve"}, strings.NewReader(in), &out, io.Discard); code != 0 {
@@ -63,7 +64,8 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{}, {"poll"}, {"poll", "/x"}, {"stop", "/x"}, {"start"}, {"start", "/x", "y"}, {"unpack", "/x"}, {"nonsense", "/x"}, {"serve", "/x"}, {"version", "/x"},
+		{}, {"poll"}, {"poll", "/x"}, {"stop", "/x"}, {"start"}, {"start", "/x", "y"}, {"unpack", "/x"},
+		{"nonsense", "/x"}, {"serve", "/x"}, {"version", "/x"},
 	} {
 		var out, complaint bytes.Buffer
 		code := (Program{}).Main(args, strings.NewReader(""), &out, &complaint)
@@ -72,10 +74,12 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"poll", "x", "0", "1"}, {"poll", "/x", "-1", "1"}, {"poll", "/x", "0", "a"}, {"stop", "/x", "soon"}, {"supervise", "/x"}, {"unpack", "/x", "zz"},
+		{"poll", "x", "0", "1"}, {"poll", "/x", "-1", "1"}, {"poll", "/x", "0", "a"}, {"stop", "/x", "soon"},
+		{"supervise", "/x"}, {"unpack", "/x", "zz"},
 	} {
 		var complaint bytes.Buffer
-		if code := (Program{}).Main(args, strings.NewReader(""), io.Discard, &complaint); code != exitRefused || complaint.Len() == 0 {
+		code := (Program{}).Main(args, strings.NewReader(""), io.Discard, &complaint)
+		if code != exitRefused || complaint.Len() == 0 {
 			t.Errorf("%q: code %d", args, code)
 		}
 	}
@@ -83,7 +87,10 @@ func TestUsage(t *testing.T) {
 
 // Whatever a line holds, it gets exactly one line in return.
 func FuzzServeLine(f *testing.F) {
-	for _, line := range []string{`["version"]`, `["poll","/none","0","10"]`, `["poll","/none","9223372036854775807","-1"]`, `[""]`, `{}`, "[\"poll\",\"/\\u0000\",\"0\",\"1\"]"} {
+	for _, line := range []string{
+		`["version"]`, `["poll","/none","0","10"]`, `["poll","/none","9223372036854775807","-1"]`, `[""]`, `{}`,
+		"[\"poll\",\"/\\u0000\",\"0\",\"1\"]",
+	} {
 		f.Add([]byte(line))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -100,7 +107,8 @@ func FuzzServeLine(f *testing.F) {
 // A request is taken whole and valid or not at all, and an error does not repeat it.
 func FuzzStartRequest(f *testing.F) {
 	for _, text := range []string{
-		`{"token":"t","run":"true"}`, `{"token":"t","secrets":{"A":"s3cretvalue"},"env":{"B":"c"}}`, `{"token":"t","secrets":{"A":12345678}}`, `{"token":`, `null`,
+		`{"token":"t","run":"true"}`, `{"token":"t","secrets":{"A":"s3cretvalue"},"env":{"B":"c"}}`,
+		`{"token":"t","secrets":{"A":12345678}}`, `{"token":`, `null`,
 	} {
 		f.Add([]byte(text))
 	}

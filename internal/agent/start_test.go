@@ -109,7 +109,7 @@ func TestKilledStarter(t *testing.T) {
 // at the same time as itself: it runs once, or never and then Lost says so.
 func TestKilledSupervisor(t *testing.T) {
 	t.Parallel()
-	randomly(t, 100, func(t *testing.T, after time.Duration) {
+	randomly(t, 60, func(t *testing.T, after time.Duration) {
 		n := newNode(t)
 		req := StartRequest{Setup: "true", Run: count}
 		first, _ := n.startProcess(req)
@@ -294,7 +294,7 @@ func TestStartDetaches(t *testing.T) {
 	n := newNode(t)
 	cmd, out := n.startProcess(StartRequest{Run: "sleep 1000"})
 	cmd.ExtraFiles = []*os.File{os.Stdin, os.Stdin, os.Stdin, os.Stdin} // left open by whoever calls the agent
-	if err := cmd.Run(); err != nil {                                   // returns only when nobody has its output open any more
+	if err := cmd.Run(); err != nil {                                   // returns when nobody has its output open any more
 		t.Fatalf("%v: %s", err, out)
 	}
 	sup := n.supervisor()

@@ -35,6 +35,7 @@ type supervisor struct {
 	lease    lease
 	spared   oomScore
 
+	stopped   bool // before the beginning
 	main      mainProcess
 	childless bool // nothing of the run is left
 	ending    ending
@@ -72,9 +73,12 @@ func supervise(args []string, stdin io.Reader) error {
 	defer lock.Close()
 
 	s, err := newSupervisor(d, stdin, ready)
-	if err != nil {
+	if err == nil {
+		err = s.begin()
+	}
+	if err != nil { // nothing was launched
+		lock.Close() // first: whoever hears of the failure may start again at once
 		_, _ = fmt.Fprint(ready, err)
-		ready.Close()
 		return err
 	}
 	return s.work()
@@ -119,7 +123,8 @@ func newSupervisor(d dir, stdin io.Reader, ready *os.File) (*supervisor, error) 
 // processes of the machine. The signals are caught and not ignored: what is ignored stays so in the user's code.
 func (s *supervisor) catchSignals() {
 	signal.Notify(s.children, syscall.SIGCHLD)
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
+	unheeded := make(chan os.Signal, 1)
+	signal.Notify(unheeded, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 }
 
 // adoptOrphans makes this process the parent of whatever below it loses its own: nothing can fork away.
@@ -131,17 +136,21 @@ func adoptOrphans() error {
 	return nil
 }
 
-// work runs the stages, writes down how they ended, and stays as the dead man's switch.
-func (s *supervisor) work() error {
+// begin passes the point of no return: after it, nobody ever starts this attempt here again. If a stop was asked
+// for before, it is not passed, and the files say that nothing ever ran.
+func (s *supervisor) begin() error {
 	if _, stopped := s.dir.stopAsked(); stopped {
-		s.ready.Close()
-		return nil // without "launching" the files say that it never ran
+		s.stopped = true
+		return nil
 	}
 	rec := launchRecord{Token: s.req.Token, Mark: s.mark, Boot: bootID(), Supervisor: s.pid}
-	if err := s.dir.create(fileLaunching, rec); err != nil {
-		_, _ = fmt.Fprint(s.ready, err)
-		s.ready.Close()
-		return err
+	return s.dir.create(fileLaunching, rec)
+}
+
+// work runs the stages, writes down how they ended, and stays as the dead man's switch.
+func (s *supervisor) work() error {
+	if s.stopped {
+		return nil
 	}
 	s.started = time.Now().UnixMilli()
 	exit := s.stages()

@@ -60,7 +60,8 @@ func TestUnpack(t *testing.T) {
 	script := regular("bin/hello.sh", "#!/bin/sh\necho hello from $PWD\n")
 	script.Mode, script.ModTime = 0o4755, time.Unix(1_600_000_000, 0)
 	packed, sum := bundle(t, script, tar.Header{Name: "empty/", Typeflag: tar.TypeDir, Mode: 0o500},
-		link(tar.TypeSymlink, "run", "bin/hello.sh"), link(tar.TypeSymlink, "empty/up", "../bin"), link(tar.TypeLink, "again", "bin/hello.sh"),
+		link(tar.TypeSymlink, "run", "bin/hello.sh"), link(tar.TypeSymlink, "empty/up", "../bin"),
+		link(tar.TypeLink, "again", "bin/hello.sh"),
 		regular("empty/a", "first"), regular("empty/a", "second"))
 	for i := range 2 {
 		got, err := unpack(n.dir, sum, bytes.NewReader(packed), unpackLimits)

@@ -69,8 +69,10 @@ func run(t *testing.T, sh machine.Shell, stdin io.Reader, argv ...string) string
 // Arguments arrive as they are: no shell on the way takes anything in them for its own.
 func testArguments(t *testing.T, sh machine.Shell) {
 	args := []string{
-		"plain", "", "two words", "  spaces  ", "line\nbreak", "\n", "tab\t", "'", `"`, `'"'"'`, "`id`", "$(id)", "$HOME", "${x}", `\`, `\n`, `a\`,
-		"*", "?", "[a-z]", "~", "a;b", "a&b", "a|b", "<in", ">out", "!!", "#no comment", "-n", "--", "=", "{a,b}", "(", ")", "\r", "\x1b[31m",
+		"plain", "", "two words", "  spaces  ", "line\nbreak", "\n", "tab\t",
+		"'", `"`, `'"'"'`, "`id`", "$(id)", "$HOME", "${x}", `\`, `\n`, `a\`,
+		"*", "?", "[a-z]", "~", "a;b", "a&b", "a|b",
+		"<in", ">out", "!!", "#no comment", "-n", "--", "=", "{a,b}", "(", ")", "\r", "\x1b[31m",
 		"żółć ☃ 🦀", "\xff\xfe no UTF-8", strings.Repeat("long ", 4000),
 	}
 	out := run(t, sh, nil, append([]string{"sh", "-c", `for a in "$@"; do printf '%s\000' "$a"; done`, "sh"}, args...)...)
@@ -131,7 +133,8 @@ func testOutput(t *testing.T, sh machine.Shell) {
 // The exit code is told exactly, and it is a CommandError: the node has answered.
 func testExitCodes(t *testing.T, sh machine.Shell) {
 	for script, want := range map[string]int{
-		"exit 1": 1, "exit 2": 2, "exit 126": 126, "exit 127": 127, "exit 255": 255, "kill -TERM $$": 143, "kill -KILL $$": 137,
+		"exit 1": 1, "exit 2": 2, "exit 126": 126, "exit 127": 127, "exit 255": 255,
+		"kill -TERM $$": 143, "kill -KILL $$": 137,
 	} {
 		err := sh.Run(t.Context(), []string{"sh", "-c", script}, nil, io.Discard)
 		var ended *machine.CommandError
@@ -234,9 +237,11 @@ func testConcurrent(t *testing.T, sh machine.Shell) {
 		group.Go(func() {
 			var out bytes.Buffer
 			in := fmt.Sprintf("input %d", i)
-			err := sh.Run(t.Context(), []string{"sh", "-c", `cat; echo " $1" >&2; exit "$1"`, "sh", fmt.Sprint(i + 1)}, strings.NewReader(in), &out)
+			argv := []string{"sh", "-c", `cat; echo " $1" >&2; exit "$1"`, "sh", fmt.Sprint(i + 1)}
+			err := sh.Run(t.Context(), argv, strings.NewReader(in), &out)
 			var ended *machine.CommandError
-			if !errors.As(err, &ended) || ended.Code != i+1 || out.String() != in || ended.Stderr != fmt.Sprintf(" %d\n", i+1) {
+			want := machine.CommandError{Code: i + 1, Stderr: fmt.Sprintf(" %d\n", i+1)}
+			if !errors.As(err, &ended) || *ended != want || out.String() != in {
 				t.Errorf("command %d: output %q, error %v", i, out.String(), err)
 			}
 		})
