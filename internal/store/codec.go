@@ -64,8 +64,8 @@ func decode(id job.ID, f fields) (job.Record, *CorruptError) {
 	if err := json.Unmarshal([]byte(f["head"]), &r.Head); err != nil {
 		return bad(fmt.Errorf("head: %w", err))
 	}
-	if r.Head.ID != id { // every commit would go to another job
-		return bad(fmt.Errorf("head: it is that of job %d", r.Head.ID))
+	if r.ID != id { // every commit would go to another job
+		return bad(fmt.Errorf("head: it is that of job %d", r.ID))
 	}
 	if r.Step = job.Step(f["step"]); !r.Step.Acts() && r.Step != job.StepWatch && r.Step != job.StepDone {
 		return bad(fmt.Errorf("step %q", r.Step))

@@ -209,7 +209,6 @@ func (l *life) someDecision(t *rapid.T, c *Claimed) job.Record {
 // wish is anything that users and views do to a job.
 func (l *life) wish(t *rapid.T) {
 	id := l.anyJob(t)
-	k := l.known[id]
 	by := rapid.SampledFrom([]string{"ada", "grace\x1b[31m\xff"}).Draw(t, "by")
 	name := typical(1).Name
 	wishes := map[string]func() (Woken, error){
@@ -233,7 +232,7 @@ func (l *life) wish(t *rapid.T) {
 		woken = l.ids
 	}
 	for _, id := range woken {
-		k = l.known[id]
+		k := l.known[id]
 		if l.load(t, id).Step == job.StepDone {
 			continue
 		}
