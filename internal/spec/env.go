@@ -1,0 +1,92 @@
+package spec
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxVariable is the longest NAME=value that Linux hands to a program (MAX_ARG_STRLEN, 128 KiB with the final NUL).
+const maxVariable = 128<<10 - 1
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// variables reads envs or secrets, and puts what the command line gave with flag over them. A null value is required
+// to be given there. Values are taken as written and never shown.
+func (d *decoder) variables(f field, given map[string]string, flag string) map[string]string {
+	out := make(map[string]string)
+	if f.value != nil && d.isMapping(f.value, f.name) {
+		for _, v := range f.value.fields {
+			d.variable(v, f.name, given, flag, out)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if what := badVariable(name, given[name]); what != "" {
+			d.option(flag+" "+visible(name), what, "")
+			continue
+		}
+		out[name] = given[name]
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// variable reads one entry of envs or secrets into out.
+func (d *decoder) variable(v field, section string, given map[string]string, flag string, out map[string]string) {
+	path := join(section, v.name)
+	_, overridden := given[v.name]
+	switch {
+	case v.value.kind == kindNull && overridden:
+	case v.value.kind == kindNull:
+		d.add(v.at, path, "has no value", fmt.Sprintf("give one with %s %s=...", flag, visible(v.name)))
+	case v.value.kind >= kindMapping:
+		d.add(v.value.at, path, "is "+v.value.kind.String(), "it must be text, a number or a boolean")
+	default:
+		if what := badVariable(v.name, v.value.text); what != "" {
+			d.add(v.at, path, what, "")
+			return
+		}
+		out[v.name] = v.value.text
+		return
+	}
+	if what := badVariable(v.name, ""); what != "" {
+		d.add(v.at, path, what, "")
+	}
+}
+
+// badVariable says what keeps a variable out of an environment, or "". It does not show the value.
+func badVariable(name, value string) string {
+	switch {
+	case !variableName.MatchString(name):
+		return "is not the name of a variable: letters, digits and _ only, not starting with a digit"
+	case Reserved(name):
+		return "is set by Outlast itself for every task"
+	case strings.ContainsRune(value, 0):
+		return "has a value with a NUL character, which no program can be given"
+	case !utf8.ValidString(value):
+		return "has a value that is not UTF-8 text"
+	case len(name)+1+len(value) > maxVariable:
+		return fmt.Sprintf("has a value longer than an environment variable may be, %d bytes with its name", maxVariable)
+	}
+	return ""
+}
+
+// secretNames returns the names of the secrets in order. One that is also an env would be stored in clear.
+func (d *decoder) secretNames(n *node, envs, secrets map[string]string) []string {
+	names := slices.Sorted(maps.Keys(secrets))
+	for _, name := range names {
+		if _, both := envs[name]; both {
+			at := n.at
+			if s := n.get("secrets"); s != nil {
+				at = s.at
+			}
+			d.add(at, join("secrets", name), "is also among envs", "keep it in one of the two, and give it with the option of that one")
+		}
+	}
+	return names
+}

@@ -1,0 +1,81 @@
+package spec
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+// Job is a request as a user wrote it, with what must not be stored in it.
+type Job struct {
+	Request  job.Request
+	Secrets  []map[string]string // per task: values by name; nil for none. Never log or print them.
+	Workdirs []string            // per task: path of the local folder to take along, "" for none
+}
+
+// Options are what the command line says beside the file, and what wins over it.
+type Options struct {
+	Env      map[string]string // for every task
+	Secret   map[string]string // for every task
+	Name     string            // of the job, "" to leave it to the file
+	Priority *int              // nil to leave it to the file
+	Dir      string            // where relative workdirs start; "" is the current folder, for ParseFile that of the file
+	User     string            // who submits, for people only
+}
+
+// Parse reads a job file. name is how errors call it, and names the job if nothing else does. The error, if any, is an
+// [Errors] with everything that is wrong. Parse does not look at the file system; [ParseFile] does.
+func Parse(name string, data []byte, opt Options) (Job, error) {
+	return newDecoder(name, opt).parseJob(data)
+}
+
+// ParseFile reads the job file at path. Beside what [Parse] checks, workdirs must exist. The error is an [Errors] if
+// the file could be read.
+func ParseFile(path string, opt Options) (Job, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Job{}, fmt.Errorf("read job file: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return Job{}, fmt.Errorf("read job file: %w", err)
+	}
+	if opt.Dir == "" {
+		opt.Dir = filepath.Dir(path)
+	}
+	d := newDecoder(path, opt)
+	d.stats = os.Stat
+	return d.parseJob(data)
+}
+
+func newDecoder(name string, opt Options) *decoder {
+	return &decoder{report: &report{file: name}, opt: opt, names: make(map[string]position)}
+}
+
+// parseJob reads data and returns the job only if nothing is wrong with it.
+func (d *decoder) parseJob(data []byte) (Job, error) {
+	docs := d.documents(d.parse(data))
+	if len(docs) > 0 || len(d.problems) == 0 {
+		d.read(docs)
+	}
+	return d.finish()
+}
+
+// finish applies the options that concern the whole job.
+func (d *decoder) finish() (Job, error) {
+	d.job.Request.User = d.opt.User
+	if v := d.opt.Priority; v != nil {
+		if *v < job.MinPriority || *v > job.MaxPriority {
+			d.option("--priority", fmt.Sprintf("is %d", *v), fmt.Sprintf("it must be from %d to %d", job.MinPriority, job.MaxPriority))
+		}
+		d.job.Request.Priority = *v
+	}
+	if err := d.err(); err != nil {
+		return Job{}, err
+	}
+	return d.job, nil
+}
