@@ -26,7 +26,7 @@ const evidenceOffers = 10
 // Choose decides about the next machine. Exactly one of Offer, Until and None is set in its answer:
 //
 //   - Offer: try this one. Start says that it is the first one of its round.
-//   - Until: all offers failed in this round. The caller commits [RoundOver] and that wait as one.
+//   - Until: all offers failed in this round. The caller commits [job.Search.RoundOver] and that wait as one.
 //   - None: no offer matches the resources (no_offer), or all that match are excluded: the task can end at once.
 func Choose(in Input) job.Choice {
 	order := Order(in)
@@ -91,7 +91,7 @@ func evidence(order []Ranked) string {
 			lines = append(lines, fmt.Sprintf("and %d more", len(order)-i))
 			break
 		}
-		lines = append(lines, brief(r.Offer.Key(), longestFault)+": "+r.Reason)
+		lines = append(lines, brief(r.Offer.Key(), longestText)+": "+r.Reason)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -201,15 +201,15 @@ func TestEvidenceIsShort(t *testing.T) {
 // tried, and a round in which the rest failed ends with a wait, not with an ending.
 func TestPermanentFailureLeavesTheOthers(t *testing.T) {
 	in := Input{Offers: []job.Offer{a1, b1}, Resources: anything, Now: now}
-	in.Search = Failed(in.Search, b1, job.Fault{Class: job.Invalid}, now)
+	in.Search = in.Search.Failed(b1, job.Fault{Class: job.Invalid}, now)
 	if c := Choose(in); c.Offer == nil || *c.Offer != a1 {
 		t.Fatalf("Choose = %+v, want a1", c)
 	}
-	in.Search = Failed(in.Search, a1, job.Fault{Class: job.Capacity}, now)
+	in.Search = in.Search.Failed(a1, job.Fault{Class: job.Capacity}, now)
 	if c := Choose(in); c.Until <= now || c.None != nil {
 		t.Fatalf("Choose = %+v, want a wait", c)
 	}
-	in.Search = RoundOver(in.Search)
+	in.Search = in.Search.RoundOver()
 	if c := Choose(in); c.Offer == nil || *c.Offer != a1 || !c.Start {
 		t.Fatalf("Choose = %+v, want a1 as the start of a round", c)
 	}
@@ -236,51 +236,5 @@ func TestBackoff(t *testing.T) {
 	}
 	if got := Backoff(0, 1_000_000, 1); got > 420*time.Second {
 		t.Errorf("wait of a late round is %v", got)
-	}
-}
-
-// TestPenaltyTimes ensures how long each class of fault keeps an offer behind.
-func TestPenaltyTimes(t *testing.T) {
-	for class, want := range map[job.Class]time.Duration{
-		job.Capacity: 10 * time.Minute, job.Quota: 30 * time.Minute, job.Throttled: time.Minute, job.Transient: time.Minute,
-	} {
-		s := Failed(job.Search{}, a1, job.Fault{Class: class}, now)
-		if got := s.Penalties[a1.Key()].Until.Sub(now); got != want {
-			t.Errorf("%s: %v, want %v", class, got, want)
-		}
-	}
-}
-
-// TestFailedKeepsRecordSmall ensures that expired penalties go, permanent ones stay, and a provider's essay is cut.
-func TestFailedKeepsRecordSmall(t *testing.T) {
-	s := Failed(job.Search{}, a1, job.Fault{Class: job.Capacity, Text: strings.Repeat("é", 5000)}, now)
-	if n := len(s.Penalties[a1.Key()].Fault.Text); n > longestFault+3 {
-		t.Errorf("%d bytes of the provider's words were kept", n)
-	}
-	s = Failed(s, b1, job.Fault{Class: job.Denied}, now)
-	much := now.Add(time.Hour)
-	s = Failed(s, c1, job.Fault{Class: job.Transient}, much)
-	s = Failed(s, b1, job.Fault{Class: job.Transient}, much)
-	if _, ok := s.Penalties[a1.Key()]; ok {
-		t.Error("an expired penalty was kept")
-	}
-	if got := s.Penalties[b1.Key()].Fault.Class; got != job.Denied {
-		t.Errorf("a permanent fault became %q", got)
-	}
-	if len(s.Tried) != 3 {
-		t.Errorf("tried %v, want three offers once each", s.Tried)
-	}
-}
-
-// TestWonAndLost ensures that a hunt starts anew after a machine was found and after one was lost.
-func TestWonAndLost(t *testing.T) {
-	s := job.Search{Round: 3, Tried: []string{"x"}, Lost: &a1, Penalties: penalty(c1, job.Quota, "", now+1)}
-	want := job.Search{Penalties: s.Penalties}
-	if diff := cmp.Diff(want, Won(s)); diff != "" {
-		t.Errorf("Won (-want +got):\n%s", diff)
-	}
-	want.Lost = &b1
-	if diff := cmp.Diff(want, Lost(s, b1)); diff != "" {
-		t.Errorf("Lost (-want +got):\n%s", diff)
 	}
 }

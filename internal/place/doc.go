@@ -12,13 +12,13 @@
 //	           ▼                                      │
 //	Search ─► Choose ─► Offer ────────────────────► create ──► runs ──► Won
 //	           │  ▲                                                      │
-//	           │  └──────────────────────── Lost ◄── machine lost ◄──────┘
+//	           │  └──────── Search.Lost is set ◄── machine lost ◄────────┘
 //	           ├─► Until ─► RoundOver, committed together with the wait; Choose again when it has passed
 //	           └─► None: nothing can ever serve the task
 //
-// [Choose] changes nothing. Its caller applies [Failed], [RoundOver], [Won] and [Lost] and commits the [job.Search]
-// that they return together with whatever else the step changes, so that a worker's death neither repeats a round
-// nor resets a wait. All four leave the Search they were given as it was.
+// [Choose] changes nothing. Its caller applies [job.Search.Failed], [job.Search.RoundOver] and [job.Search.Won] and
+// commits the [job.Search] that they return together with whatever else the step changes, so that a worker's death
+// neither repeats a round nor resets a wait.
 //
 // # The order
 //

@@ -144,12 +144,15 @@ func distinct(offers []job.Offer) []job.Offer {
 	return slices.CompactFunc(sorted, func(a, b job.Offer) bool { return a.Key() == b.Key() })
 }
 
+// longestText bounds what a reason shows of a provider's words or of an offer's key.
+const longestText = 300
+
 // told is a fault in one line.
 func told(f job.Fault) string {
 	if f.Text == "" {
 		return string(f.Class)
 	}
-	return fmt.Sprintf("%s: %s", f.Class, brief(f.Text, longestFault))
+	return fmt.Sprintf("%s: %s", f.Class, brief(f.Text, longestText))
 }
 
 // brief returns the first n bytes of s, on one line and free of control characters: a provider's words end up in

@@ -2,38 +2,9 @@ package place
 
 import (
 	"strings"
-	"time"
 
 	"github.com/outlast-dev/outlast/internal/job"
 )
-
-// How long an offer stays behind the others after it failed. A penalty only reorders: an offer under one is still
-// tried when nothing better is left, so a wrong guess costs a detour and never a job.
-const (
-	// capacityPenalty: shortages of one kind of machine last minutes to hours; shorter than two waits between rounds
-	// would send every round to the same empty zone first.
-	capacityPenalty = 10 * time.Minute
-	// quotaPenalty: a quota changes when somebody ends machines or asks the provider for more, which takes longer.
-	quotaPenalty = 30 * time.Minute
-	// otherPenalty: throttling and errors that nobody understands are usually over at the next call.
-	otherPenalty = time.Minute
-)
-
-// penaltyFor returns how long a fault of this class keeps an offer behind the others. It has no meaning for
-// permanent classes.
-func penaltyFor(c job.Class) time.Duration {
-	switch c {
-	case job.Capacity:
-		return capacityPenalty
-	case job.Quota:
-		return quotaPenalty
-	default:
-		return otherPenalty
-	}
-}
-
-// active reports whether p still has an effect at now.
-func active(p job.Penalty, now job.Time) bool { return p.Fault.Class.Permanent() || p.Until > now }
 
 // excluded returns the fault that rules o out for the life of the task. A permanent fault speaks only of the offer that
 // was asked for, whatever scope it names: being wrong about its neighbours would end a job that could have run.
@@ -42,7 +13,8 @@ func excluded(s job.Search, o job.Offer) (job.Fault, bool) {
 	return p.Fault, ok && p.Fault.Class.Permanent()
 }
 
-// late returns the penalty that puts o behind the others at now: its own, or that of an offer whose fault covers it.
+// late returns the penalty that puts o behind the others at now: its own, or that of an offer whose fault covers it. It
+// only reorders: o is still tried when nothing better is left, so a wrong guess costs a detour and never a job.
 // Of several it is the one that lasts longest, then the one with the smallest key, so that the answer is always the same.
 func late(s job.Search, o job.Offer, now job.Time) (job.Penalty, bool) {
 	var (
@@ -50,7 +22,7 @@ func late(s job.Search, o job.Offer, now job.Time) (job.Penalty, bool) {
 		by    string
 	)
 	for key, p := range s.Penalties {
-		if p.Fault.Class.Permanent() || !active(p, now) || !covers(key, p.Fault, o) {
+		if p.Fault.Class.Permanent() || p.Until <= now || !covers(key, p.Fault, o) {
 			continue
 		}
 		if by == "" || p.Until > found.Until || p.Until == found.Until && key < by {
