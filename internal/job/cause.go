@@ -1,11 +1,14 @@
 package job
 
+import "strings"
+
 // Code is the machine-readable reason of an ending, a recovery or a wait (G13). Codes are part of
 // the public interface: they never change their meaning.
 type Code string
 
 // The codes.
 const (
+	CodeSucceeded      Code = "succeeded"         // the user's code ended with exit code 0
 	CodeUserExit       Code = "user_exit"         // the user's code ended with a non-zero exit code
 	CodeUserSignal     Code = "user_signal"       // the user's code was ended by a signal on a healthy machine
 	CodeUserMemory     Code = "user_memory"       // the user's code was killed for memory
@@ -44,7 +47,25 @@ type Cause struct {
 }
 
 // IsZero reports whether there is no cause.
-func (c Cause) IsZero() bool { return c.Code == "" }
+func (c Cause) IsZero() bool { return c == Cause{} }
+
+// longest bounds, in bytes, what a record keeps of the words of providers and agents: it is read at every look.
+const longest = 200
+
+// brief is c with its evidence cut to what a record keeps.
+func (c Cause) brief() Cause {
+	c.Evidence = brief(c.Evidence)
+	return c
+}
+
+// brief cuts text at the bound, between two characters.
+func brief(text string) string {
+	const more = "…"
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest-len(more)], "") + more
+}
 
 // Class says what may be done about a fault of a provider or a machine (G8).
 type Class string

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/outlast-dev/outlast/internal/archive"
+	"github.com/outlast-dev/outlast/internal/cloud"
+	"github.com/outlast-dev/outlast/internal/devredis/redistest"
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/seal"
+	"github.com/outlast-dev/outlast/internal/store"
+)
+
+// Ensure that every command does what it says against a real Redis, in which the scripts play the workers.
+func TestScripts(t *testing.T) {
+	server := redistest.Start(t)
+	var databases atomic.Int64 // one for each script, so that they run side by side
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			db := int(databases.Add(1))
+			o := server.Options()
+			o.DB = db
+			rdb := redis.NewClient(o)
+			env.Defer(func() { _ = rdb.Close() })
+			env.Values["redis"] = rdb
+			env.Setenv("OUTLAST_REDIS", fmt.Sprintf("%s?db=%d", server.URL(), db))
+			env.Setenv("OUTLAST_HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // a race build sleeps a second at its end otherwise
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"found": found, "runs": runs, "loses": loses, "ends": ends, "writes": writes, "view": view, "reports": reports,
+			"corrupts":     corrupts,
+			"waitfollowed": waitFollowed, "nowhere": nowhere,
+		},
+	})
+}
+
+// found makes the deployment, with an identity for secrets unless told otherwise: found [open].
+func found(ts *testscript.TestScript, _ bool, args []string) {
+	want := store.Deployment{ID: "test", Shards: 4, Archive: "file://" + ts.MkAbs("archive")}
+	if len(args) == 0 {
+		id, err := seal.Generate()
+		ts.Check(err)
+		want.Recipient = id.Recipient()
+	}
+	_, err := store.Found(context.Background(), ts.Value("redis").(*redis.Client), want)
+	ts.Check(err)
+}
+
+func open(ts *testscript.TestScript) *store.Store {
+	s, err := store.Open(context.Background(), ts.Value("redis").(*redis.Client))
+	ts.Check(err)
+	return s
+}
+
+func number(ts *testscript.TestScript, s string) int {
+	n, err := strconv.Atoi(s)
+	ts.Check(err)
+	return n
+}
+
+// change drives a job for one commit, as a worker would.
+func change(ts *testscript.TestScript, id string, f func(r *job.Record, now job.Time)) {
+	s := open(ts)
+	ctx := context.Background()
+	r, err := s.Load(ctx, job.ID(number(ts, id)))
+	ts.Check(err)
+	var c store.Claimed
+	if r.Step.Acts() {
+		c, err = s.Begin(ctx, r.ID, r.Step, r.Dispatch, "script", time.Minute)
+		ts.Check(err)
+	} else {
+		_, err = s.Wake(ctx, r.ID)
+		ts.Check(err)
+		due, err := s.Claim(ctx, s.ShardOf(r.ID), 1000, time.Minute, time.Minute)
+		ts.Check(err)
+		for _, one := range due.Jobs {
+			if one.ID == r.ID {
+				c = one
+			}
+		}
+	}
+	next := c.Clone()
+	f(&next, c.Now)
+	next.Dispatch++
+	next.Due = c.Now.Add(time.Hour)
+	results, err := s.Commit(ctx, s.ShardOf(r.ID), store.Commit{From: &c, Next: next})
+	ts.Check(err)
+	ts.Check(results[0])
+}
+
+func event(r *job.Record, now job.Time, to job.Status, cause job.Cause) {
+	t := &r.Tasks[r.Cur]
+	r.Events = append(r.Events, job.Event{
+		At: now, Kind: "status", Task: r.Cur, Attempt: t.Attempts, From: string(t.Status), To: string(to), Cause: cause,
+	})
+	t.Status, t.Cause = to, cause
+}
+
+// runs starts the next attempt of a job's current task: runs ID REGION.
+func runs(ts *testscript.TestScript, _ bool, args []string) {
+	change(ts, args[0], func(r *job.Record, now job.Time) {
+		t := &r.Tasks[r.Cur]
+		t.Attempts++
+		if t.Status == job.Recovering {
+			t.Recoveries++
+		}
+		if t.StartedAt.IsZero() {
+			t.StartedAt = now
+		}
+		t.LastRecoveredAt = now
+		r.Live = []job.Attempt{{
+			Task: r.Cur, Number: t.Attempts, Phase: job.PhaseStarted, IntentAt: now, CreatedAt: now, StartedAt: now,
+			Offer: job.Offer{Provider: "local", Region: args[1], Type: "small", Spot: true, Price: 0.03},
+		}}
+		event(r, now, job.Running, job.Cause{})
+		r.Step = job.StepWatch
+	})
+}
+
+// loses takes the machine of a job away: loses ID.
+func loses(ts *testscript.TestScript, _ bool, args []string) {
+	change(ts, args[0], func(r *job.Record, now job.Time) {
+		cause := job.Cause{Code: job.CodePreempted, Text: "the provider took the machine", Evidence: "n-1: \x1b[31mspot"}
+		a := r.Live[0]
+		a.Phase, a.EndedAt, a.GoneAt, a.Why = job.PhaseGone, now, now, cause
+		r.Past, r.Live = append(r.Past, a), nil
+		event(r, now, job.Recovering, cause)
+		r.Wait = job.Waiting{For: job.Cause{Code: job.CodeBackoff, Text: "every offer failed in round 1"}, Since: now}
+		r.Step = job.StepLaunch
+	})
+}
+
+// ends ends a job's current task, and with it the chain unless it succeeded: ends ID STATUS [EXIT CODE].
+func ends(ts *testscript.TestScript, _ bool, args []string) {
+	change(ts, args[0], func(r *job.Record, now job.Time) {
+		cause := job.Cause{}
+		if status := job.Status(args[1]); status.Failure() {
+			cause = job.Cause{Code: job.CodeUserExit, Text: "the user's code ended with exit code " + args[2]}
+		} else if status == job.Cancelled {
+			cause = job.Cause{Code: job.CodeCancelled, Text: "cancelled by somebody"}
+		}
+		for _, a := range r.Live {
+			a.Phase, a.EndedAt, a.GoneAt, a.Why = job.PhaseGone, now, now, cause
+			r.Past = append(r.Past, a)
+		}
+		r.Live, r.Wait = nil, job.Waiting{}
+		event(r, now, job.Status(args[1]), cause)
+		r.Tasks[r.Cur].EndedAt = now
+		if job.Status(args[1]) == job.Succeeded && r.Cur+1 < len(r.Tasks) {
+			r.Cur, r.Step = r.Cur+1, job.StepLaunch
+			return
+		}
+		for i := r.Cur + 1; i < len(r.Tasks); i++ {
+			r.Tasks[i].Status, r.Tasks[i].EndedAt = job.Cancelled, now
+		}
+		r.Step = job.StepDone
+	})
+}
+
+// writes puts output where a follower looks: writes archive|tail ID TASK ATTEMPT OFFSET TEXT. The text may hold escapes
+// such as \n.
+func writes(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := strconv.Unquote(`"` + args[5] + `"`)
+	ts.Check(err)
+	s := open(ts)
+	k := archive.LogKey{Job: job.ID(number(ts, args[1])), Task: number(ts, args[2]), Attempt: number(ts, args[3])}
+	offset := int64(number(ts, args[4]))
+	if args[0] == "tail" {
+		ts.Check(s.TailAppend(context.Background(), k.Job, k.Task, k.Attempt, offset, []byte(text)))
+		return
+	}
+	files, err := archive.Open(context.Background(), s.Deployment().Archive)
+	ts.Check(err)
+	defer func() { _ = files.Close() }()
+	ts.Check(files.PutLog(context.Background(), k, offset, []byte(text)))
+}
+
+// view stores a look at local/a an hour from now, with a machine for each ID/ATTEMPT: view [ID/ATTEMPT...].
+func view(ts *testscript.TestScript, _ bool, args []string) {
+	s := open(ts)
+	now, err := s.Now(context.Background())
+	ts.Check(err)
+	nodes := []cloud.Node{}
+	for i, arg := range args {
+		var id, attempt int
+		_, err := fmt.Sscanf(arg, "%d/%d", &id, &attempt)
+		ts.Check(err)
+		nodes = append(nodes, cloud.Node{
+			Identity: cloud.Identity{Deployment: "test", Job: job.ID(id), Attempt: attempt},
+			ID:       fmt.Sprintf("n-%d", i), Provider: "local", Region: "a",
+			State: cloud.Running, CreatedAt: now.Std().Add(-time.Hour),
+		})
+	}
+	machines, err := json.Marshal(nodes)
+	ts.Check(err)
+	ts.Check(s.PutView(context.Background(), store.View{Provider: "local", Region: "a", At: now.Add(time.Hour), Machines: machines}))
+}
+
+// reports has a worker report itself: reports NAME [WHY IT IS NOT READY].
+func reports(ts *testscript.TestScript, _ bool, args []string) {
+	w := store.Worker{Name: args[0], Host: "host", PID: 1, Ready: len(args) == 1}
+	if !w.Ready {
+		w.Why = args[1]
+	}
+	ts.Check(open(ts).PutWorker(context.Background(), w))
+}
+
+// corrupts damages a job's record: corrupts ID.
+func corrupts(ts *testscript.TestScript, _ bool, args []string) {
+	key := fmt.Sprintf("ol:{s%02d}:job:%s", number(ts, args[0])%4, args[0])
+	ts.Check(ts.Value("redis").(*redis.Client).HSet(context.Background(), key, "head", "{").Err())
+}
+
+// waitFollowed waits until somebody follows a job, or waits for it: waitfollowed ID.
+func waitFollowed(ts *testscript.TestScript, _ bool, args []string) {
+	s := open(ts)
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-poll.C {
+		if r, err := s.Load(context.Background(), job.ID(number(ts, args[0]))); err == nil && r.Follow > 0 {
+			return
+		}
+	}
+	ts.Fatalf("nobody follows job %s", args[0])
+}
+
+// nowhere ensures that a text is in no value of the database: nowhere TEXT.
+func nowhere(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, rdb := context.Background(), ts.Value("redis").(*redis.Client)
+	keys, err := rdb.Keys(ctx, "*").Result()
+	ts.Check(err)
+	for _, key := range keys {
+		dump, err := rdb.Dump(ctx, key).Result()
+		ts.Check(err)
+		if strings.Contains(dump, args[0]) {
+			ts.Fatalf("%s is in %s", args[0], key)
+		}
+	}
+}

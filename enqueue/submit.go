@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/outlast-dev/outlast/internal/archive"
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/seal"
+	"github.com/outlast-dev/outlast/internal/spec"
+	"github.com/outlast-dev/outlast/internal/store"
+	"github.com/outlast-dev/outlast/tasks"
+)
+
+// submit hands a job in, count times, and gives it a push. What the push does not reach, the watch finds within seconds:
+// once the records are written, the jobs are accepted (G1), so that errors from then on are only told.
+func (d *deployment) submit(ctx context.Context, j spec.Job, count int, key string) ([]job.ID, error) {
+	sealed, err := sealSecrets(d.store.Deployment().Recipient, j.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.bundle(ctx, &j); err != nil {
+		return nil, err
+	}
+	ids, err := d.store.Submit(ctx, store.Submission{Request: j.Request, Sealed: sealed, Count: count, Key: key})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.push(ctx, j.Request.Priority, ids, key != ""); err != nil {
+		d.app.say("the job is accepted, and begins a little later: %v", err)
+	}
+	return ids, nil
+}
+
+// sealSecrets seals the secrets of all tasks for the deployment's workers (G12).
+func sealSecrets(recipient string, perTask []map[string]string) ([]byte, error) {
+	all := map[string]string{}
+	for i, secrets := range perTask {
+		for name, value := range secrets {
+			all[tasks.SecretKey(i, name)] = value
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	if recipient == "" {
+		return nil, errNoRecipient
+	}
+	return seal.Seal(recipient, all)
+}
+
+// bundle puts the workdirs of the tasks into the archive and their keys into the request.
+func (d *deployment) bundle(ctx context.Context, j *spec.Job) error {
+	keys := map[string]string{"": ""} // tasks often share one
+	for i, dir := range j.Workdirs {
+		if _, done := keys[dir]; !done {
+			files, err := d.archive(ctx)
+			if err != nil {
+				return err
+			}
+			if keys[dir], err = putBundle(ctx, files, dir); err != nil {
+				return err
+			}
+		}
+		j.Request.Tasks[i].Workdir = keys[dir]
+	}
+	return nil
+}
+
+func putBundle(ctx context.Context, files *archive.Archive, dir string) (key string, err error) {
+	b, err := archive.Pack(dir, archive.Limits{})
+	if err != nil {
+		return "", fmt.Errorf("workdir: %w", err)
+	}
+	err = files.PutBundle(ctx, b)
+	if rmErr := b.Remove(); err == nil {
+		err = rmErr
+	}
+	return b.Key, err
+}
+
+// push asks for launch slots, and makes the first act of each job that got one. It may be another's turn: that job is
+// woken.
+func (d *deployment) push(ctx context.Context, priority int, ids []job.ID, repeated bool) error {
+	mine := ids
+	if repeated {
+		var err error
+		if mine, err = d.unstarted(ctx, ids); err != nil || len(mine) == 0 {
+			return err
+		}
+	}
+	granted, err := d.store.Join(ctx, d.caps, priority, mine)
+	if err != nil {
+		return err
+	}
+	for _, id := range granted {
+		if slices.Contains(mine, id) {
+			err = d.dispatch.Dispatch(ctx, id, job.StepLaunch, 1)
+		} else {
+			err = d.wake(ctx)(d.store.Wake(ctx, id))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unstarted are those of the jobs whose first act is still to come: a repeated submission finds others.
+func (d *deployment) unstarted(ctx context.Context, ids []job.ID) ([]job.ID, error) {
+	records, err := d.store.LoadMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id job.ID) bool {
+		r, ok := records[id]
+		return !ok || r.Step != job.StepLaunch || r.Dispatch != 1 || r.Ran != 0
+	}), nil
+}

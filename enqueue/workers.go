@@ -1,0 +1,103 @@
+package main
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/render"
+	"github.com/outlast-dev/outlast/internal/store"
+)
+
+// silent is how long a worker may not report before it is called silent: it reports every few seconds.
+const silent = 30 * time.Second
+
+// workerAccount is a worker as programs read it.
+type workerAccount struct {
+	Name      string `json:"name"`
+	Host      string `json:"host"`
+	PID       int    `json:"pid"`
+	Version   string `json:"version"`
+	State     string `json:"state"` // "ready", "not ready" or "silent"
+	Why       string `json:"why,omitempty"`
+	Acts      int    `json:"acts"`
+	Looks     int64  `json:"looks"`
+	StartedAt stamp  `json:"started_at"`
+	SeenAt    stamp  `json:"seen_at"`
+}
+
+func workersCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "workers",
+		Short: "List the workers",
+		Long: `List the workers that reported in the last quarter of an hour. Any number of them may die: jobs go
+on while one is left.`,
+		Example: "  enqueue workers",
+		Args:    usage(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx := c.Context()
+			d, err := a.deployment(ctx)
+			if err != nil {
+				return err
+			}
+			list, err := d.store.Workers(ctx)
+			if err != nil {
+				return err
+			}
+			now, err := d.store.Now(ctx)
+			if err != nil {
+				return err
+			}
+			workers := make([]workerAccount, len(list))
+			for i, w := range list {
+				workers[i] = workerOf(w, now)
+			}
+			if a.json() {
+				return a.printJSON(workers)
+			}
+			if len(workers) == 0 {
+				a.say("no worker has reported lately: jobs wait until one is started")
+				return nil
+			}
+			return a.workerTable(workers, now)
+		},
+	}
+}
+
+func workerOf(w store.Worker, now job.Time) workerAccount {
+	out := workerAccount{
+		Name: w.Name, Host: w.Host, PID: w.PID, Version: w.Version, State: "ready", Why: w.Why, Acts: w.Acts, Looks: w.Looks,
+		StartedAt: stamp(w.StartedAt), SeenAt: stamp(w.SeenAt),
+	}
+	switch age := now.Sub(w.SeenAt); {
+	case age > silent:
+		out.State, out.Why = "silent", "it was last heard of "+render.Ago(age)
+	case !w.Ready:
+		out.State = "not ready"
+	}
+	return out
+}
+
+func (a *app) workerTable(workers []workerAccount, now job.Time) error {
+	columns := []render.Column{
+		{Title: "NAME", Max: 24}, {Title: "STATE"}, {Title: "STARTED"}, {Title: "ACTS", Right: true},
+		{Title: "LOOKS", Right: true}, {Title: "WHY", Max: 28},
+	}
+	rows := make([][]string, len(workers))
+	for i, w := range workers {
+		state := w.State
+		switch state {
+		case "ready":
+			state = a.onOut.green(state)
+		default:
+			state = a.onOut.yellow(state)
+		}
+		rows[i] = []string{
+			render.Text(w.Name), state, ago(w.StartedAt, now), strconv.Itoa(w.Acts), strconv.FormatInt(w.Looks, 10),
+			render.Text(w.Why),
+		}
+	}
+	return render.Table(a.out, columns, rows)
+}

@@ -1,0 +1,216 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/store"
+)
+
+// errOutput says that the reader of the output is gone, for whom nothing else is worth trying.
+var errOutput = errors.New("write the output")
+
+// reading is how far a follower has come.
+type reading struct {
+	f       *Follower
+	sel     Selection
+	task    int
+	attempt int
+	log     *Log         // of that attempt; nil before its first byte was looked for
+	shown   *job.Attempt // whose output was shown last
+	ended   time.Time    // when the job was first seen to have ended
+	past    map[key]job.Attempt
+}
+
+type key struct{ task, attempt int }
+
+// stage is what an attempt means for its output.
+type stage int
+
+const (
+	stageFuture stage = iota // there is no such attempt, yet
+	stageLive                // more may come
+	stageOver                // all there will ever be is there
+)
+
+// stageOf judges one attempt.
+func stageOf(rec *job.Record, task, attempt int) stage {
+	switch {
+	case task > rec.Cur || attempt > rec.Tasks[task].Attempts:
+		return stageFuture
+	case task < rec.Cur:
+		return stageOver
+	}
+	a := rec.Attempt(attempt)
+	switch {
+	case a == nil || a.Saved:
+		return stageOver
+	case a.Phase == job.PhaseClosing && a.StartedAt.IsZero(): // it never ran the user's code
+		return stageOver
+	default:
+		return stageLive
+	}
+}
+
+// step shows what there is now. It returns true when there will never be more.
+func (r *reading) step(ctx context.Context, rec *job.Record) (bool, error) {
+	if rec.Ended() && r.ended.IsZero() {
+		r.ended = time.Now()
+	}
+	for {
+		switch s := stageOf(rec, r.task, r.attempt); {
+		case s == stageFuture:
+			if more := r.nextTask(rec); !more {
+				return r.over(rec), nil
+			}
+		case s == stageLive && !r.sel.Follow:
+			return true, r.rest(ctx, rec)
+		case s == stageLive && !r.overdue():
+			return false, r.live(ctx, rec)
+		default:
+			if err := r.rest(ctx, rec); err != nil {
+				return false, err
+			}
+			if r.attempt, r.log = r.attempt+1, nil; r.sel.Attempt != 0 {
+				return true, nil
+			}
+		}
+	}
+}
+
+// nextTask goes on to the next task of the chain if the current one has no more attempts.
+func (r *reading) nextTask(rec *job.Record) bool {
+	if r.sel.Task != AllTasks || !rec.Tasks[r.task].Status.Terminal() || r.task+1 >= len(rec.Tasks) || r.sel.Attempt != 0 {
+		return false
+	}
+	r.task, r.attempt, r.log = r.task+1, 1, nil
+	return true
+}
+
+// over reports whether nothing more can come from where the reading stands.
+func (r *reading) over(rec *job.Record) bool {
+	return rec.Ended() || rec.Tasks[r.task].Status.Terminal() && r.sel.Task != AllTasks
+}
+
+// overdue reports whether the job has ended so long ago that its output will not reach the archive any more.
+func (r *reading) overdue() bool { return !r.ended.IsZero() && time.Since(r.ended) >= settle }
+
+// live shows what a running attempt has written meanwhile.
+func (r *reading) live(ctx context.Context, rec *job.Record) error {
+	a := rec.Attempt(r.attempt)
+	if a.StartedAt.IsZero() {
+		return nil
+	}
+	_, err := r.open().Live(ctx, r.output(*a))
+	return err
+}
+
+// rest shows the end of an attempt that is over. What an archive out of order keeps is told and passed over; a store that
+// does not answer is waited for.
+func (r *reading) rest(ctx context.Context, rec *job.Record) error {
+	a, err := r.describe(ctx, rec)
+	if err != nil {
+		return err
+	}
+	if a.StartedAt.IsZero() && a.Number != 0 && r.log == nil {
+		return nil // known, and known never to have run
+	}
+	a.Task, a.Number = r.task, r.attempt
+	switch err := r.open().Rest(ctx, r.output(a)); {
+	case err == nil:
+		return nil
+	case errors.Is(err, errOutput) || errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil:
+		return err
+	default:
+		r.broken(fmt.Errorf("the end of attempt %d cannot be read: %w", r.attempt, err))
+		return nil
+	}
+}
+
+// describe returns what is known about the current attempt: nothing if it was folded out of the history.
+func (r *reading) describe(ctx context.Context, rec *job.Record) (job.Attempt, error) {
+	if a := rec.Attempt(r.attempt); a != nil && a.Task == r.task {
+		return *a, nil
+	}
+	k := key{r.task, r.attempt}
+	if _, known := r.past[k]; !known {
+		list, err := r.f.Store.Past(ctx, r.sel.Job)
+		if err != nil {
+			return job.Attempt{}, err
+		}
+		r.past = map[key]job.Attempt{k: {}}
+		for _, a := range list {
+			r.past[key{a.Task, a.Number}] = a
+		}
+	}
+	return r.past[k], nil
+}
+
+func (r *reading) open() *Log {
+	if r.log == nil {
+		r.log = r.newLog()
+	}
+	return r.log
+}
+
+// jump goes to the newest attempt that has run, and shows its last lines.
+func (r *reading) jump(ctx context.Context, rec *job.Record) error {
+	if r.sel.Task == AllTasks {
+		r.task = rec.Cur
+	}
+	if r.sel.Attempt == 0 {
+		newest, err := r.newest(ctx, rec)
+		if err != nil {
+			return err
+		}
+		r.attempt = newest
+	}
+	if stageOf(rec, r.task, r.attempt) == stageFuture {
+		return nil
+	}
+	r.log = r.newLog()
+	return r.log.Last(ctx, r.output(job.Attempt{Task: r.task, Number: r.attempt}), r.sel.Tail)
+}
+
+// newest is the number of the newest attempt of the task that has run, or 1.
+func (r *reading) newest(ctx context.Context, rec *job.Record) (int, error) {
+	newest := 1
+	list, err := r.f.Store.Past(ctx, r.sel.Job)
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range append(list, rec.Live...) {
+		if a.Task == r.task && !a.StartedAt.IsZero() {
+			newest = max(newest, a.Number)
+		}
+	}
+	return newest, nil
+}
+
+// output is where the output of an attempt goes. Before its first byte the change of attempt is told.
+func (r *reading) output(a job.Attempt) *output { return &output{r: r, a: a} }
+
+type output struct {
+	r *reading
+	a job.Attempt
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if was := o.r.shown; was == nil || was.Task != o.a.Task || was.Number != o.a.Number {
+		if was != nil && o.r.f.Begin != nil {
+			o.r.f.Begin(o.a)
+		}
+		o.r.shown = &o.a
+	}
+	n, err := o.r.f.Out.Write(p)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errOutput, err)
+	}
+	return n, err
+}
