@@ -43,9 +43,9 @@ func (w *Worker) act(ctx context.Context, step job.Step, id job.ID, n int64) err
 	case err != nil:
 		return err // the store is away; what this act was for is due again when the claim ends
 	}
-	work := newInterrupt()
+	work, fence := newInterrupt(), claimed.Fence // the claim itself belongs to the driver
 	held, lock := w.leases.Keep(ctx, w.store.LeaseKey(id), claimed.Token, began, func(ctx context.Context) error {
-		cancelled, err := w.store.Beat(ctx, id, claimed.Fence, w.leases.TTL())
+		cancelled, err := w.store.Beat(ctx, id, fence, w.leases.TTL())
 		if errors.Is(err, store.ErrStale) {
 			return lease.ErrLost
 		}

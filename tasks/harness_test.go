@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -43,6 +42,7 @@ type workerConfig struct {
 	Zones             []local.Zone
 	Caps              store.Caps
 	Crash             int    // kill -9 itself at this point, counted from 1; 0 never
+	Freeze            string // stop itself, like a paused machine, where this point is passed first
 	Trace             string // file to append the names of all points to
 }
 
@@ -101,17 +101,17 @@ func newWorker(ctx context.Context, cfg workerConfig) (*tasks.Worker, func(), er
 	return w, func() { _ = logs.Close() }, nil
 }
 
-// crashAt makes a worker kill itself at the n-th point that it passes.
+// crashAt makes a worker kill or stop itself at a point that it passes.
 func crashAt(cfg workerConfig) func(string) {
-	if cfg.Crash == 0 && cfg.Trace == "" {
+	if cfg.Crash == 0 && cfg.Freeze == "" && cfg.Trace == "" {
 		return nil
 	}
-	var passed atomic.Int64
+	var passed int
 	var mu sync.Mutex
 	return func(point string) {
 		mu.Lock()
 		defer mu.Unlock()
-		n := int(passed.Add(1))
+		passed++
 		if cfg.Trace != "" {
 			f, err := os.OpenFile(cfg.Trace, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 			if err == nil {
@@ -119,9 +119,17 @@ func crashAt(cfg workerConfig) func(string) {
 				_ = f.Close()
 			}
 		}
-		if n == cfg.Crash {
+		if passed == cfg.Crash {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // the signal is on its way
+		}
+		if point == cfg.Freeze {
+			cfg.Freeze = ""
+			woken := make(chan os.Signal, 1)
+			signal.Notify(woken, syscall.SIGCONT)
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			<-woken // the stop is on its way, and this goroutine goes no further before it
+			signal.Stop(woken)
 		}
 	}
 }
@@ -195,7 +203,7 @@ type process struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	log  *bytes.Buffer
-	gone chan struct{}
+	gone <-chan struct{}
 }
 
 // worker starts a worker process and waits until it works. change may set a crash point.
@@ -210,7 +218,7 @@ func (d *deployment) worker(change ...func(*workerConfig)) *process {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	p := &process{t: d.t, cmd: exec.Command(self, "worker", string(arg)), log: &bytes.Buffer{}, gone: make(chan struct{})}
+	p := &process{t: d.t, cmd: exec.Command(self, "worker", string(arg)), log: &bytes.Buffer{}}
 	p.cmd.Stderr = p.log
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -220,14 +228,16 @@ func (d *deployment) worker(change ...func(*workerConfig)) *process {
 		d.t.Fatal(err)
 	}
 	_, _ = out.Read(make([]byte, 3)) // "up", or the end
+	ended := make(chan struct{})
+	p.gone = ended
 	go func() {
 		_ = p.cmd.Wait()
-		close(p.gone)
+		close(ended)
 	}()
 	d.t.Cleanup(func() {
 		_ = p.cmd.Process.Signal(syscall.SIGCONT)
 		_ = p.cmd.Process.Kill()
-		<-p.gone
+		<-ended
 		if d.t.Failed() {
 			d.t.Logf("log of %s:\n%s", cfg.Name, lastLines(p.log.String(), 60))
 		}
@@ -251,6 +261,26 @@ func (p *process) term()   { p.signal(syscall.SIGTERM); <-p.gone }
 func (p *process) signal(s syscall.Signal) {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		p.t.Fatalf("signal the worker: %v", err)
+	}
+}
+
+// stopped reports whether the process stands still.
+func (p *process) stopped() bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return false
+	}
+	state := b[bytes.LastIndexByte(b, ')')+2]
+	return state == 'T'
+}
+
+// out reports whether the process has ended or stands still.
+func (p *process) out() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return p.stopped()
 	}
 }
 
@@ -328,6 +358,12 @@ func (d *deployment) await(id job.ID, what string, ok func(job.Record) bool) job
 
 // eventually looks every few milliseconds until a condition holds.
 func (d *deployment) eventually(what string, ok func() bool, why ...func() string) {
+	d.t.Helper()
+	d.within(patience, what, ok, why...)
+}
+
+// within is eventually with another patience.
+func (d *deployment) within(patience time.Duration, what string, ok func() bool, why ...func() string) {
 	d.t.Helper()
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
@@ -453,11 +489,27 @@ func (d *deployment) sound(ids ...job.ID) {
 // noProcesses checks that no process of any machine of this deployment is left.
 func (d *deployment) noProcesses() {
 	d.t.Helper()
-	d.eventually("every process of the machines to be gone", func() bool { return len(d.processes()) == 0 }, func() string { return fmt.Sprint(d.processes()) })
+	left := func() []string {
+		return append(d.userProcesses(), d.processesWith("OUTLAST_DEPLOYMENT="+d.store.Deployment().ID)...)
+	}
+	d.eventually("every process of the machines to be gone", func() bool { return len(left()) == 0 }, func() string { return fmt.Sprint(left()) })
 }
 
-// processes are the processes on this computer that carry this test's directory in their environment.
-func (d *deployment) processes() []string {
+// write makes a file that the users' code looks for.
+func (d *deployment) write(name string) {
+	d.t.Helper()
+	if err := os.WriteFile(filepath.Join(d.shared, name), nil, 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// userProcesses are the processes on this computer of the users' code of this test: they carry its directory in their
+// environment.
+func (d *deployment) userProcesses() []string {
+	return d.processesWith("SHARED=" + d.shared)
+}
+
+func (d *deployment) processesWith(env string) []string {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		d.t.Fatal(err)
@@ -468,8 +520,8 @@ func (d *deployment) processes() []string {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		env, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		if err == nil && bytes.Contains(env, []byte("SHARED="+d.shared)) {
+		has, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		if err == nil && bytes.Contains(has, []byte(env)) {
 			cmd, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
 			out = append(out, e.Name()+" "+string(bytes.ReplaceAll(cmd, []byte{0}, []byte{' '})))
 		}
