@@ -266,6 +266,8 @@ func (a *app) verdict(k cloud.VerdictKind) string {
 	switch k {
 	case cloud.VerdictOK:
 		return a.onOut.green(string(k))
+	case cloud.VerdictEnded:
+		return a.onOut.dim(string(k))
 	case cloud.VerdictOrphan:
 		return a.onOut.red(string(k))
 	default:

@@ -77,7 +77,7 @@ func (n *narrator) tellEvents(ctx context.Context, chain bool) {
 		fresh = fresh[max(len(fresh)-1, 0):] // how it stands
 	}
 	for _, e := range fresh {
-		if line := eventLine(e, chain); worthTelling(e) {
+		if line := eventLine(e, chain); worthTelling(e, chain) {
 			n.say("job %d %s", n.id, line)
 		}
 	}
@@ -93,13 +93,13 @@ func after(events []job.Event, last job.Event) []job.Event {
 	return events
 }
 
-// worthTelling leaves out what people do not miss: the submission, which they made, the end, which is told anyhow, and the
-// machines' own lives as long as they are as expected.
-func worthTelling(e job.Event) bool {
+// worthTelling leaves out what people do not miss: the submission, which they made, the end, which is told anyhow unless
+// it is that of one task of a chain, and the machines' own lives as long as they are as expected.
+func worthTelling(e job.Event, chain bool) bool {
 	switch e.Kind {
 	case "status":
 		s := job.Status(e.To)
-		return s != job.Pending && !s.Terminal()
+		return s != job.Pending && (chain || !s.Terminal())
 	case "attempt":
 		return e.To == string(job.PhaseIntent)
 	default:

@@ -217,18 +217,23 @@ func (a *app) attemptTable(h history, now job.Time) error {
 		if len(h.Tasks) > 1 {
 			number = fmt.Sprintf("%d.%d", at.Task, at.Number)
 		}
-		why := ""
-		switch {
-		case at.Why != nil:
-			why = render.Text(at.Why.Text)
-		case at.Exit != nil:
-			why = fmt.Sprintf("exit code %d", at.Exit.Code)
-		}
 		rows = append(rows, []string{
-			number, place(at.Offer), kind(at.Offer), price(at.Offer.Price), string(at.Phase), ran(at, now), why,
+			number, place(at.Offer), kind(at.Offer), price(at.Offer.Price), string(at.Phase), ran(at, now), endOf(at),
 		})
 	}
 	return render.Table(a.out, columns, rows)
+}
+
+// endOf is why an attempt ended, in few words.
+func endOf(a attemptAccount) string {
+	switch {
+	case a.Exit != nil && (a.Why == nil || a.Exit.Code == 0 || a.Why.Code == job.CodeUserExit):
+		return fmt.Sprintf("exit code %d", a.Exit.Code)
+	case a.Why != nil:
+		return render.Text(a.Why.Text)
+	default:
+		return ""
+	}
 }
 
 // ran is how long the user's code ran in an attempt.
