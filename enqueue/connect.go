@@ -64,7 +64,7 @@ func (a *app) deployment(ctx context.Context) (*deployment, error) {
 	}
 	d := &deployment{
 		app: a, store: s, dispatch: tasks.NewDispatcher(queue),
-		caps: store.Caps{Launches: cfg.Launches, Live: cfg.Live}, bucket: s.Deployment().Archive,
+		caps: s.Deployment().Caps, bucket: s.Deployment().Archive,
 	}
 	if d.bucket == "" || cfg.Origin("archive") != "default" {
 		d.bucket = cfg.Archive

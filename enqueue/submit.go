@@ -109,7 +109,7 @@ func (d *deployment) push(ctx context.Context, priority int, ids []job.ID, repea
 
 // unstarted are those of the jobs whose first act is still to come: a repeated submission finds others.
 func (d *deployment) unstarted(ctx context.Context, ids []job.ID) ([]job.ID, error) {
-	records, err := d.store.LoadMany(ctx, ids)
+	records, _, err := d.store.LoadMany(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func (w *waiting) look(ctx context.Context) error {
 	for id := range w.left {
 		ids = append(ids, id)
 	}
-	records, err := w.d.store.LoadMany(ctx, ids)
+	records, _, err := w.d.store.LoadMany(ctx, ids)
 	if err != nil {
 		return err
 	}

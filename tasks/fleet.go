@@ -122,13 +122,16 @@ func (w *Worker) collect(ctx context.Context, site *Site, region string, nodes [
 			ids = append(ids, n.Job)
 		}
 	}
-	records, err := w.store.LoadMany(ctx, ids)
+	records, damaged, err := w.store.LoadMany(ctx, ids)
 	if err != nil {
 		return err
 	}
 	orphans := 0
 	for _, n := range nodes {
 		var rec *job.Record
+		if damaged[n.Job] != nil {
+			continue // it may well need its machine: somebody has to look at the record first
+		}
 		if r, ok := records[n.Job]; ok {
 			rec = &r
 		}

@@ -77,7 +77,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 	s.worker = tasks.New(tasks.Config{
 		Name: cfg.Worker, Version: version.String(), Store: st, Queue: queue, Sites: sites, Archive: s.archive, Identity: identity,
 		Log: log.With().Str("worker", cfg.Worker).Logger(), Metrics: metrics, Rules: rules(cfg),
-		Caps:     store.Caps{Launches: cfg.Launches, Live: cfg.Live},
+		Caps:     caps(cfg),
 		LeaseTTL: cfg.Lease, Claim: cfg.Claim, Backoff: cfg.Backoff, Looks: cfg.Concurrency.Watch, Acts: cfg.Concurrency.Acts,
 		Ready: fit(cfg, st, identity),
 	})
@@ -98,7 +98,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 
 // found opens the deployment in Redis, and makes it if this is its first worker.
 func found(ctx context.Context, cfg config.Config, rdb redis.UniversalClient, identity *seal.Identity) (*store.Store, error) {
-	want := store.Deployment{Shards: cfg.Shards, Archive: cfg.Archive, Recipient: identity.Recipient()}
+	want := store.Deployment{Shards: cfg.Shards, Archive: cfg.Archive, Recipient: identity.Recipient(), Caps: caps(cfg)}
 	if serves(cfg, "local") {
 		host, err := thisComputer(cfg)
 		if err != nil {
@@ -132,6 +132,8 @@ func (s *service) ready(st *store.Store) func(context.Context) error {
 		return s.worker.Ready()
 	}
 }
+
+func caps(cfg config.Config) store.Caps { return store.Caps{Launches: cfg.Launches, Live: cfg.Live} }
 
 func serves(cfg config.Config, provider string) bool {
 	for _, p := range cfg.Providers {

@@ -22,6 +22,7 @@ type Deployment struct {
 	Archive   string // URL of the bucket for bundles and logs
 	Recipient string // public key for secrets; empty if no worker can open them
 	LocalHost string // the computer and folder that the local provider's machines live on
+	Caps      Caps   // as the worker that started last has them
 }
 
 // SchemaError says that the store was written by another version.
@@ -67,6 +68,7 @@ func Found(ctx context.Context, rdb redis.UniversalClient, want Deployment) (*St
 			pipe.HSetNX(ctx, key, f, v)
 		}
 	}
+	pipe.HSet(ctx, key, "launches", want.Caps.Launches, "live", want.Caps.Live)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, unavailable("found the deployment", err)
 	}
@@ -92,5 +94,9 @@ func readDeployment(ctx context.Context, rdb redis.UniversalClient) (Deployment,
 	if d.Shards, err = strconv.Atoi(m["shards"]); err != nil || d.Shards <= 0 {
 		return Deployment{}, fmt.Errorf("the deployment's record is damaged: shards is %q", m["shards"])
 	}
+	if d.Caps.Launches, err = strconv.Atoi(m["launches"]); err != nil {
+		return Deployment{}, fmt.Errorf("the deployment's record is damaged: launches is %q", m["launches"])
+	}
+	d.Caps.Live, _ = strconv.Atoi(m["live"]) // absent means no cap
 	return d, nil
 }

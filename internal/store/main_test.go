@@ -244,7 +244,10 @@ func (b *bench) unchanged(tb fataler, what string, f func()) {
 // sound fails the test unless the indexes and counters say what the records say. It returns the records.
 func (b *bench) sound(tb fataler, ids []job.ID) map[job.ID]job.Record {
 	tb.Helper()
-	records := must[map[job.ID]job.Record](tb)(b.LoadMany(b.ctx, ids))
+	records, _, err := b.LoadMany(b.ctx, ids)
+	if err != nil {
+		tb.Fatalf("load: %v", err)
+	}
 	if len(records) != len(ids) {
 		tb.Fatalf("%d records of %d can be read", len(records), len(ids))
 	}

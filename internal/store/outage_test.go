@@ -33,7 +33,7 @@ func TestG10Outage(t *testing.T) {
 		"wake":      func() error { _, err := b.Wake(b.ctx, ids[0]); return err },
 		"cancel":    func() error { _, err := b.Cancel(b.ctx, ids[0], "ada", 0); return err },
 		"load":      func() error { _, err := b.Load(b.ctx, ids[0]); return err },
-		"load many": func() error { _, err := b.LoadMany(b.ctx, ids); return err },
+		"load many": func() error { _, _, err := b.LoadMany(b.ctx, ids); return err },
 		"list":      func() error { _, errs := b.List(b.ctx, Query{}); return errors.Join(errs...) },
 		"line":      func() error { _, err := b.StandInLine(b.ctx, ids); return err },
 		"reclaim":   func() error { _, err := b.ChainReclaim(b.ctx, []string{"fleet"}, grace); return err },

@@ -141,11 +141,12 @@ func (s *Store) ids(ctx context.Context, q Query) ([]job.ID, error) {
 	return ids, nil
 }
 
-// LoadMany reads jobs by id in one round trip; those that are unknown or damaged are missing from the answer.
-func (s *Store) LoadMany(ctx context.Context, ids []job.ID) (map[job.ID]job.Record, error) {
-	out := map[job.ID]job.Record{}
+// LoadMany reads jobs by id in one round trip. Unknown ones are missing from the answer; damaged ones are named apart, so
+// that nobody takes them for unknown.
+func (s *Store) LoadMany(ctx context.Context, ids []job.ID) (known map[job.ID]job.Record, damaged map[job.ID]error, err error) {
+	known, damaged = map[job.ID]job.Record{}, map[job.ID]error{}
 	if len(ids) == 0 {
-		return out, nil
+		return known, damaged, nil
 	}
 	pipe := s.rdb.Pipeline()
 	cmds := make([]*redis.MapStringStringCmd, len(ids))
@@ -153,12 +154,18 @@ func (s *Store) LoadMany(ctx context.Context, ids []job.ID) (map[job.ID]job.Reco
 		cmds[i] = pipe.HGetAll(ctx, s.keys.of(id, "job"))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, unavailable("load", err)
+		return nil, nil, unavailable("load", err)
 	}
 	for i, c := range cmds {
-		if rec, err := decode(ids[i], c.Val()); err == nil {
-			out[ids[i]] = rec
+		if len(c.Val()) == 0 {
+			continue
 		}
+		rec, err := decode(ids[i], c.Val())
+		if err != nil {
+			damaged[ids[i]] = err
+			continue
+		}
+		known[ids[i]] = rec
 	}
-	return out, nil
+	return known, damaged, nil
 }

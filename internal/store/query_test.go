@@ -41,12 +41,16 @@ func TestList(t *testing.T) {
 				t.Errorf("%+v: %v (-want +got):\n%s", c.query, errs, diff)
 			}
 		}
-		many := must[map[job.ID]job.Record](t)(b.LoadMany(b.ctx, append([]job.ID{9999}, ids[:3]...)))
-		if len(many) != 3 || many[ids[1]].ID != ids[1] {
-			t.Errorf("loaded %d", len(many))
+		b.Redis().HSet(b.ctx, b.keys.of(ids[2], "job"), "head", "{")
+		many, damaged, err := b.LoadMany(b.ctx, append([]job.ID{9999}, ids[:3]...))
+		if err != nil || len(many) != 2 || many[ids[1]].ID != ids[1] {
+			t.Errorf("loaded %d, %v", len(many), err)
 		}
-		if none := must[map[job.ID]job.Record](t)(b.LoadMany(b.ctx, nil)); len(none) != 0 {
-			t.Errorf("loaded %v", none)
+		if len(damaged) != 1 || damaged[ids[2]] == nil {
+			t.Errorf("a damaged record must be told from an unknown one: %v", damaged)
+		}
+		if none, _, err := b.LoadMany(b.ctx, nil); err != nil || len(none) != 0 {
+			t.Errorf("loaded %v, %v", none, err)
 		}
 	})
 }
