@@ -52,7 +52,7 @@ func TestTrainGoesOnWhereItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Start(); err != nil {
+	if err = first.Start(); err != nil {
 		t.Fatal(err)
 	}
 	steps := make(map[string]bool)
@@ -60,13 +60,13 @@ func TestTrainGoesOnWhereItWas(t *testing.T) {
 	for lines.Scan() {
 		steps[lines.Text()] = true
 		if lines.Text() == "step 3 of 30" {
-			if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+			if err = first.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	var exit *exec.ExitError
-	if err := first.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 143 {
+	if err = first.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 143 {
 		t.Fatalf("after TERM the loop ended with %v, want exit code 143", err)
 	}
 	if steps["step 30 of 30"] {

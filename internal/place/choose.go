@@ -32,10 +32,10 @@ func Choose(in Input) job.Choice {
 	order := Order(in)
 	var tried, excluded int
 	for _, r := range order {
-		switch r.Standing {
-		case Tried:
+		if r.Standing == Tried {
 			tried++
-		case Excluded:
+		}
+		if r.Standing == Excluded {
 			excluded++
 		}
 	}

@@ -79,7 +79,8 @@ func eligible(in Input, o job.Offer) bool {
 		wanted = wanted || Match(w, o)
 	}
 	p, failed := in.Search.Penalties[o.Key()]
-	return wanted && !(failed && p.Fault.Class.Permanent()) && !slices.Contains(in.Search.Tried, o.Key())
+	excluded := failed && p.Fault.Class.Permanent()
+	return wanted && !excluded && !slices.Contains(in.Search.Tried, o.Key())
 }
 
 // TestChooseOnlyEligible ensures that what is tried, excluded or unwanted is never chosen, that something is chosen

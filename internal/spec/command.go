@@ -50,7 +50,8 @@ var reserved = []string{
 func commandLine(argv []string) string {
 	words := make([]string, len(argv))
 	for i, a := range argv {
-		if first := i == 0; plain.MatchString(a) && !(first && (strings.Contains(a, "=") || slices.Contains(reserved, a))) {
+		special := i == 0 && (strings.Contains(a, "=") || slices.Contains(reserved, a))
+		if plain.MatchString(a) && !special {
 			words[i] = a
 			continue
 		}

@@ -163,17 +163,18 @@ func TestReportIsBounded(t *testing.T) {
 
 // TestBombs ensures that files made to be expensive are refused, or read, in little time and memory.
 func TestBombs(t *testing.T) {
-	laughs := "a: &a0 [x, x, x, x, x, x, x, x, x]\n"
+	var laughs, merges strings.Builder
+	laughs.WriteString("a: &a0 [x, x, x, x, x, x, x, x, x]\n")
 	for i := range 30 {
-		laughs += fmt.Sprintf("b%d: &a%d [%s]\n", i, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), ", "))
+		fmt.Fprintf(&laughs, "b%d: &a%d [%s]\n", i, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), ", "))
 	}
-	merges := "m0: &m0 {k: 1}\n"
+	merges.WriteString("m0: &m0 {k: 1}\n")
 	for i := range 500 {
-		merges += fmt.Sprintf("m%d: &m%d {<<: *m%d, k%d: 1}\n", i+1, i+1, i, i)
+		fmt.Fprintf(&merges, "m%d: &m%d {<<: *m%d, k%d: 1}\n", i+1, i+1, i, i)
 	}
 	for name, text := range map[string]string{
-		"billion laughs":   laughs,
-		"merges of merges": merges,
+		"billion laughs":   laughs.String(),
+		"merges of merges": merges.String(),
 		"quotes":           strings.Repeat(`"`, maxBytes),
 		"empty strings":    strings.Repeat(`"" `, maxTokens),
 		"flow":             strings.Repeat("[", maxTokens-1),

@@ -95,11 +95,7 @@ func TestScriptsArriveUnchanged(t *testing.T) {
 		lines := rapid.SliceOfN(line, 1, 8).Draw(t, "lines")
 		lines[0] = "set -e" // the first line gives the block its indentation
 		lines = append(lines, "exit 0")
-		text := "run: |\n"
-		for _, l := range lines {
-			text += strings.TrimRight("  "+l, "\n") + "\n"
-		}
-		text += "name: after\n"
+		text := "run: |\n  " + strings.Join(lines, "\n  ") + "\nname: after\n"
 		j, err := Parse("f.yaml", []byte(text), Options{})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)

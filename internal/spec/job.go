@@ -39,7 +39,7 @@ func ParseFile(path string, opt Options) (Job, error) {
 	if err != nil {
 		return Job{}, fmt.Errorf("read job file: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
 		return Job{}, fmt.Errorf("read job file: %w", err)

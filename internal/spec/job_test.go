@@ -214,7 +214,7 @@ func TestSameFileElsewhere(t *testing.T) {
 		"byte order mark": "\ufeff" + text,
 		"CRLF":            strings.ReplaceAll(text, "\n", "\r\n"),
 		"CR":              strings.ReplaceAll(text, "\n", "\r"),
-		"no last newline": text[:len(text)-1] + "\n\n",
+		"no last newline": strings.TrimSuffix(text, "\n"),
 		"directive":       "%YAML 1.1\n---\n" + text,
 		"tagged":          "name: !!str a\nrun: |\n  one\n  two\n",
 	} {
@@ -243,7 +243,7 @@ func TestParseFile(t *testing.T) {
 	if want := file + `:2:10: workdir: "code" is not a folder (it must be a local folder)`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "code"), 0o700); err != nil {
+	if err = os.Mkdir(filepath.Join(dir, "code"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	j, err := ParseFile(file, Options{})

@@ -104,6 +104,9 @@ func (r *report) text(data []byte) (string, bool) {
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	s := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data))
+	if !strings.HasSuffix(s, "\n") {
+		s += "\n" // the YAML scanner drops blanks before an end of file without one
+	}
 	line, column := 1, 1
 	for i, c := range s {
 		switch {
@@ -130,13 +133,11 @@ func scan(text string) (token.Tokens, error) {
 	for {
 		more, err := s.Scan()
 		tokens.Add(more...)
-		switch {
-		case errors.Is(err, io.EOF):
-			return tokens, nil
-		case err != nil && tokens.InvalidToken() == nil:
-			return nil, err
-		case err != nil:
-			return tokens, nil // the parser reports the invalid token, with its place
+		if errors.Is(err, io.EOF) || tokens.InvalidToken() != nil {
+			return tokens, nil // the parser reports an invalid token, with its place
+		}
+		if err != nil {
+			return nil, fmt.Errorf("scan: %w", err)
 		}
 	}
 }

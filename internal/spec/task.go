@@ -166,7 +166,7 @@ func badName(s string) string {
 	case utf8.RuneCountInString(s) > maxName:
 		return fmt.Sprintf("is longer than %d characters", maxName)
 	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fmt.Sprintf("%s has characters that can not be printed", quote(s))
+		return quote(s) + " has characters that can not be printed"
 	}
 	return ""
 }
