@@ -133,7 +133,7 @@ func scan(text string) (token.Tokens, error) {
 	for {
 		more, err := s.Scan()
 		tokens.Add(more...)
-		if errors.Is(err, io.EOF) || tokens.InvalidToken() != nil {
+		if errors.Is(err, io.EOF) || more.InvalidToken() != nil {
 			return tokens, nil // the parser reports an invalid token, with its place
 		}
 		if err != nil {
