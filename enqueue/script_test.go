@@ -86,7 +86,7 @@ func change(ts *testscript.TestScript, id string, f func(r *job.Record, now job.
 	} else {
 		_, err = s.Wake(ctx, r.ID)
 		ts.Check(err)
-		due, err := s.Claim(ctx, s.ShardOf(r.ID), 1000, time.Minute, time.Minute)
+		due, err := s.Claim(ctx, s.ShardOf(r.ID), 1000, 0, time.Minute, time.Minute)
 		ts.Check(err)
 		for _, one := range due.Jobs {
 			if one.ID == r.ID {

@@ -23,7 +23,7 @@ func (w *Worker) watch(ctx context.Context, chain string) (time.Duration, error)
 		return 0, err
 	}
 	for ctx.Err() == nil {
-		due, err := w.store.Claim(ctx, shard, claimBatch, w.claim, lineGrace)
+		due, err := w.store.Claim(ctx, shard, claimBatch, w.every/2, w.claim, lineGrace)
 		if err != nil {
 			return w.every, err
 		}

@@ -51,7 +51,7 @@ const (
 	// LookEvery is how often a follower looks.
 	LookEvery = 200 * time.Millisecond
 	// BeatEvery is how often a follower says that it is there.
-	BeatEvery = 5 * time.Second
+	BeatEvery = time.Second
 	// settle is how long the output of a job that has ended may take to reach the archive. After that there is no
 	// worker, or no archive: what there is is shown.
 	settle = 15 * time.Second

@@ -33,7 +33,7 @@ func BenchmarkLook(b *testing.B) {
 	}
 	before := s.redisCPU(b)
 	for b.Loop() {
-		due := must[Due](b)(s.Claim(s.ctx, 0, jobs, lease, grace))
+		due := must[Due](b)(s.Claim(s.ctx, 0, jobs, 0, lease, grace))
 		if len(due.Jobs) != jobs {
 			b.Fatalf("%d jobs were due", len(due.Jobs))
 		}

@@ -40,10 +40,10 @@ type Due struct {
 // Len is how many entries of the index were taken.
 func (d Due) Len() int { return len(d.Jobs) + len(d.Acts) + len(d.Corrupt) }
 
-// Claim takes up to limit due jobs of a shard for lease. Jobs at a step that is driven by an act are reported as
-// Overdue and looked at again after grace.
-func (s *Store) Claim(ctx context.Context, shard, limit int, lease, grace time.Duration) (Due, error) {
-	reply, err := s.lua.claim.Run(ctx, s.rdb, []string{s.keys.due(shard)}, s.keys.prefix(shard), limit, ms(lease), ms(grace), ms(corruptPause)).Slice()
+// Claim takes up to limit jobs of a shard that are due, or will be so early, for lease. Jobs at a step that is driven by
+// an act are reported as Overdue and looked at again after grace.
+func (s *Store) Claim(ctx context.Context, shard, limit int, early, lease, grace time.Duration) (Due, error) {
+	reply, err := s.lua.claim.Run(ctx, s.rdb, []string{s.keys.due(shard)}, s.keys.prefix(shard), limit, ms(lease), ms(grace), ms(corruptPause), ms(early)).Slice()
 	if err != nil {
 		return Due{}, unavailable("claim", err)
 	}

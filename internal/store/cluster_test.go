@@ -50,7 +50,7 @@ func TestCluster(t *testing.T) {
 	taken := 0
 	for shard := range b.Shards() {
 		tick := must[Tick](t)(b.ChainBegin(b.ctx, WatchChain(shard), 1, grace))
-		due := must[Due](t)(b.Claim(b.ctx, shard, 200, lease, grace))
+		due := must[Due](t)(b.Claim(b.ctx, shard, 200, 0, lease, grace))
 		taken += len(due.Jobs)
 		for i := range due.Jobs {
 			next := due.Jobs[i].Clone()

@@ -41,7 +41,7 @@ func TestDamagedRecord(t *testing.T) {
 				b.must(t, damage(b, b.keys.of(bad, "job")))
 
 				for round := range 2 {
-					due := must[Due](t)(b.Claim(b.ctx, 0, 10, lease, grace))
+					due := must[Due](t)(b.Claim(b.ctx, 0, 10, 0, lease, grace))
 					if len(due.Jobs) != 1 || due.Jobs[0].ID != good {
 						t.Fatalf("claimed were %+v", due)
 					}
@@ -51,7 +51,7 @@ func TestDamagedRecord(t *testing.T) {
 					b.pass(t, 2*lease)
 				}
 				b.pass(t, corruptPause)
-				if due := must[Due](t)(b.Claim(b.ctx, 0, 10, lease, grace)); len(due.Corrupt) != 1 {
+				if due := must[Due](t)(b.Claim(b.ctx, 0, 10, 0, lease, grace)); len(due.Corrupt) != 1 {
 					t.Errorf("after the pause it told of %v", due.Corrupt)
 				}
 
@@ -82,11 +82,11 @@ func TestDamagedAct(t *testing.T) {
 		t.Errorf("begin gave %v", err)
 	}
 	b.pass(t, 2*lease)
-	if due := must[Due](t)(b.Claim(b.ctx, 0, 10, lease, grace)); due.Len() != 0 {
+	if due := must[Due](t)(b.Claim(b.ctx, 0, 10, 0, lease, grace)); due.Len() != 0 {
 		t.Errorf("it is due again when its claim has ended: %+v", due)
 	}
 	b.pass(t, corruptPause)
-	if due := must[Due](t)(b.Claim(b.ctx, 0, 10, lease, grace)); len(due.Acts) != 1 {
+	if due := must[Due](t)(b.Claim(b.ctx, 0, 10, 0, lease, grace)); len(due.Acts) != 1 {
 		t.Errorf("after the pause there was %+v", due)
 	}
 }
@@ -96,7 +96,7 @@ func TestIndexWithoutRecord(t *testing.T) {
 	b := newBench(t, 1)
 	id := b.watched(t)
 	b.must(t, b.rdb.Del(b.ctx, b.keys.of(id, "job")).Err())
-	if due := must[Due](t)(b.Claim(b.ctx, 0, 10, lease, grace)); due.Len() != 0 {
+	if due := must[Due](t)(b.Claim(b.ctx, 0, 10, 0, lease, grace)); due.Len() != 0 {
 		t.Errorf("claimed %+v", due)
 	}
 	if n := must[int64](t)(b.rdb.ZCard(b.ctx, b.keys.due(0)).Result()); n != 0 {

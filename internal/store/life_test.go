@@ -88,7 +88,7 @@ func (l *life) claimAll(t *rapid.T) {
 				}
 			}
 		}
-		due := must[Due](t)(l.Claim(l.ctx, shard, 200, lease, grace))
+		due := must[Due](t)(l.Claim(l.ctx, shard, 200, 0, lease, grace))
 		var gotJobs, gotActs []job.ID
 		for i := range due.Jobs {
 			gotJobs = append(gotJobs, due.Jobs[i].ID)
@@ -311,7 +311,7 @@ func (l *life) everyoneIsLookedAt(t *rapid.T) {
 	l.pass(t, 2*time.Hour)
 	seen := map[job.ID]bool{}
 	for shard := range l.keys.shards {
-		due := must[Due](t)(l.Claim(l.ctx, shard, 200, lease, grace))
+		due := must[Due](t)(l.Claim(l.ctx, shard, 200, 0, lease, grace))
 		for _, c := range due.Jobs {
 			seen[c.ID] = true
 		}

@@ -157,7 +157,7 @@ func (b *bench) tryCommit(tb fataler, c *Claimed, next job.Record, keep bool) er
 // claim takes what is due in the shard of id and returns its claim.
 func (b *bench) claim(tb fataler, id job.ID) Claimed {
 	tb.Helper()
-	due := must[Due](tb)(b.Claim(b.ctx, b.keys.shardOf(id), 200, lease, grace))
+	due := must[Due](tb)(b.Claim(b.ctx, b.keys.shardOf(id), 200, 0, lease, grace))
 	for _, c := range due.Jobs {
 		if c.ID == id {
 			return c

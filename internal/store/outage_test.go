@@ -26,7 +26,7 @@ func TestG10Outage(t *testing.T) {
 	srv.Kill9()
 	for name, call := range map[string]func() error{
 		"submit":    func() error { _, err := b.Submit(b.ctx, Submission{Request: typical(1), Key: "k"}); return err },
-		"claim":     func() error { _, err := b.Claim(b.ctx, 0, 10, lease, grace); return err },
+		"claim":     func() error { _, err := b.Claim(b.ctx, 0, 10, 0, lease, grace); return err },
 		"begin":     func() error { _, err := b.Begin(b.ctx, ids[1], job.StepLaunch, 1, "t", lease); return err },
 		"beat":      func() error { _, err := b.Beat(b.ctx, ids[0], c.Fence, lease); return err },
 		"commit":    func() error { _, err := b.Commit(b.ctx, 0, Commit{From: &c, Next: c.Clone()}); return err },

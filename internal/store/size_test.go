@@ -31,7 +31,7 @@ func TestSize(t *testing.T) {
 	must[int64](t)(launched.Run(b.ctx, b.rdb, nil).Int64())
 	b.pass(t, lease)
 	for shard := range b.Shards() {
-		due := must[Due](t)(b.Claim(b.ctx, shard, jobs, lease, grace))
+		due := must[Due](t)(b.Claim(b.ctx, shard, jobs, 0, lease, grace))
 		commits := make([]Commit, len(due.Jobs))
 		for i := range due.Jobs {
 			commits[i] = Commit{From: &due.Jobs[i], Next: running(due.Jobs[i].Record)}

@@ -113,7 +113,7 @@ var twiceCases = []struct {
 		id := b.watched(t)
 		must[Woken](t)(b.Wake(b.ctx, id))
 		return func() { // the claim is lost with its reply; the job is due again when it ends
-			if due := must[Due](t)(b.Claim(b.ctx, b.ShardOf(id), 10, lease, grace)); due.Len() != 0 {
+			if due := must[Due](t)(b.Claim(b.ctx, b.ShardOf(id), 10, 0, lease, grace)); due.Len() != 0 {
 				t.Errorf("the second run took %d more", due.Len())
 			}
 		}
