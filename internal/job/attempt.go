@@ -34,12 +34,20 @@ type Attempt struct {
 	Notice *Notice `json:"notice,omitempty"`
 	Why    Cause   `json:"why,omitzero"` // why it was closed
 
-	Tries  int  `json:"tries,omitempty"`   // failed calls in this phase, for its back-off
+	Tries  int  `json:"tries,omitempty"`   // calls or looks in this phase, for its back-off
 	Reads  int  `json:"reads,omitempty"`   // clean reads in a row while closing, or misses in a row while booting
 	ReadAt Time `json:"read_at,omitempty"` // time of the view that was counted last
 	TermAt Time `json:"term_at,omitempty"` // closing: when the provider took the order to end them
-	Stop   bool `json:"stop,omitempty"`    // closing: the user's code was told to end
+	Stop   bool `json:"stop,omitempty"`    // closing: the user's code is to be told to end
+	StopAt Time `json:"stop_at,omitempty"` // closing: when it was told first
 	Saved  bool `json:"saved,omitempty"`   // closing: its logs are in the archive, or as much as could be had
+}
+
+// ended keeps how the user's code ended.
+func (a *Attempt) ended(e *Exit, now Time) {
+	kept := *e
+	kept.Text = brief(kept.Text)
+	a.Exit, a.EndedAt = &kept, now
 }
 
 // Node is one machine of an attempt.

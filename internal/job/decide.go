@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -15,17 +16,22 @@ func Decide(r Record, seen Seen, rules Rules, now Time) (Record, Do) {
 }
 
 // Faulted is the record after an error of our own: the job is looked at again after a growing wait, and ends as
-// FAILED_CONTROLLER when the budget is spent. Its machines are closed then, as after any other ending.
+// FAILED_CONTROLLER when the budget is spent. Its machines are closed then, as after any other ending. A job that has
+// ended already is not touched (G5): its clean-up is tried on at the slowest pace.
 func Faulted(r Record, text string, rules Rules, now Time) Record {
 	d := decision{Record: r.Clone(), rules: rules, now: now}
+	if d.Step == StepDone {
+		return d.Record
+	}
 	f := &d.Fault
 	if now.Sub(f.Last) > faultForget {
 		f.N = 0
 	}
-	f.N, f.Last, f.Text = f.N+1, now, text
+	f.N, f.Last, f.Text = f.N+1, now, brief(text)
 	cause := Cause{Code: CodeController, Text: "an error inside Outlast, not in the job", Evidence: text}
-	if f.N > faultBudget && d.Step != StepCleanup {
+	if f.N > faultBudget && CanMove(d.task().Status, FailedController) && d.Step != StepCleanup {
 		d.end(FailedController, cause)
+		d.Due = now
 		return d.Record
 	}
 	wait := jitter(grow(faultFirst, 2, f.N-1, faultMax), 0.5, d.seed("fault", f.N))
@@ -60,9 +66,17 @@ func (d *decision) decide() Do {
 		return d.watch()
 	case StepRecover:
 		return d.recover()
-	default:
+	case StepCleanup:
 		return d.cleanup()
+	default: // a record that a newer version has written: hands off
+		return d.fault(fmt.Sprintf("the record is at an unknown step %q", d.Step))
 	}
+}
+
+// fault gives up this decision for an error of our own. What it had decided so far is dropped.
+func (d *decision) fault(text string) Do {
+	d.Record = Faulted(d.Record, text, d.rules, d.now)
+	return d.refused()
 }
 
 // next commits what was decided and decides again.
@@ -78,6 +92,7 @@ func (d *decision) move(task int, to Status, cause Cause) error {
 	if !CanMove(t.Status, to) {
 		return &IllegalMoveError{Task: task, From: t.Status, To: to}
 	}
+	cause = t.explain(to, cause.brief())
 	d.Events = append(d.Events, Event{At: d.now, Kind: "status", Task: task, Attempt: t.Attempts, From: string(t.Status), To: string(to), Cause: cause})
 	if t.Status == Running && !t.LastRecoveredAt.IsZero() {
 		t.RunMS += d.now.Sub(t.LastRecoveredAt).Milliseconds()
@@ -85,17 +100,11 @@ func (d *decision) move(task int, to Status, cause Cause) error {
 	if to.Terminal() {
 		t.EndedAt = d.now
 	}
-	switch {
-	case to == Running:
+	if to == Running {
 		t.LastRecoveredAt = d.now
 		if t.StartedAt.IsZero() {
 			t.StartedAt = d.now
 		}
-		t.Cause = Cause{} // the recovery is over; the history keeps its cause
-	case !cause.IsZero() && t.Cause.IsZero():
-		t.Cause = cause
-	case !cause.IsZero() && t.Cause.Code != cause.Code && len(t.Later) < maxLater:
-		t.Later = append(t.Later, cause.Code)
 	}
 	t.Status = to
 	return nil
@@ -104,36 +113,87 @@ func (d *decision) move(task int, to Status, cause Cause) error {
 // maxLater bounds the causes kept beside the first one.
 const maxLater = 8
 
+// explain keeps the cause of a move to a status and returns the one that the history tells. The first cause of an
+// ending stays, later ones are added as codes (G13). An ending in the middle of a recovery has its own cause, and
+// the loss that led to it is the evidence.
+func (t *Task) explain(to Status, cause Cause) Cause {
+	first := t.Cause
+	switch {
+	case to == Running: // the recovery is over; the history keeps its cause
+		t.Cause = Cause{}
+		return first
+	case cause.IsZero():
+		return first
+	case first.IsZero():
+		t.Cause = cause
+		return cause
+	case t.Status == Recovering:
+		if cause.Evidence == "" {
+			cause.Evidence = first.Text
+		}
+		t.Cause = cause
+		t.beside(first.Code)
+	default:
+		t.beside(cause.Code)
+	}
+	return cause
+}
+
+// beside keeps the code of a cause other than the first.
+func (t *Task) beside(code Code) {
+	if code != t.Cause.Code && !slices.Contains(t.Later, code) && len(t.Later) < maxLater {
+		t.Later = append(t.Later, code)
+	}
+}
+
 // must is move where the decision has already looked at the status. An illegal move is a fault of ours: it is
-// counted and told, and the job is tried again later, unchanged.
+// counted and told, and the job is tried again later.
 func (d *decision) must(task int, to Status, cause Cause) bool {
 	if err := d.move(task, to, cause); err != nil {
-		d.Record = Faulted(d.Record, err.Error(), d.rules, d.now)
+		d.fault(err.Error())
 		return false
 	}
 	return true
 }
 
-// note adds a line to the history without a change of status.
-func (d *decision) note(cause Cause) {
-	d.Events = append(d.Events, Event{At: d.now, Kind: "note", Task: d.Cur, Attempt: d.task().Attempts, Cause: cause})
+// refused is what to do after a fault: to wait as it says, or to go on with the ending that it has brought.
+func (d *decision) refused() Do {
+	if d.Due <= d.now {
+		return d.next()
+	}
+	return Do{Kind: DoWait, Until: d.Due}
 }
 
-// wait says what the job waits for. The tries that led to it are kept.
+// note adds a line to the history without a change of status.
+func (d *decision) note(cause Cause) {
+	d.Events = append(d.Events, Event{At: d.now, Kind: "note", Task: d.Cur, Attempt: d.task().Attempts, Cause: cause.brief()})
+}
+
+// wait says what the job waits for. The tries that led to it are kept. It is never empty: a wait that was over before
+// it began would go round without a pause.
 func (d *decision) wait(cause Cause, until Time) Do {
+	until = max(until, d.now.Add(pollFirst))
 	if d.Wait.For.Code != cause.Code {
 		d.Wait.Since = d.now
 	}
-	d.Wait.For, d.Wait.Until = cause, until
+	d.Wait.For, d.Wait.Until = cause.brief(), until
 	d.Due = until
 	return Do{Kind: DoWait, Until: until}
 }
 
 // retry waits after a failed call, longer each time.
 func (d *decision) retry(code Code, f *Fault, limit time.Duration) Do {
-	d.Wait.Tries++
+	d.Wait.Tries = d.tries(code) + 1
 	pause := jitter(grow(callFirst, callGrowth, d.Wait.Tries-1, limit), 0.4, d.seed("call", d.Wait.Tries))
 	return d.wait(Cause{Code: code, Text: "a call failed and is repeated", Evidence: f.Text}, d.now.Add(pause))
+}
+
+// tries is how many calls have failed in a row that were waited for with this code.
+func (d *decision) tries(code Code) int {
+	if d.Wait.For.Code != code {
+		return 0
+	}
+	return d.Wait.Tries
 }
 
 // clear forgets what was waited for.
@@ -142,7 +202,7 @@ func (d *decision) clear() { d.Wait = Waiting{} }
 // end gives the current task a final status, stops the chain and leaves the machines to the clean-up.
 func (d *decision) end(to Status, cause Cause) Do {
 	if !d.must(d.Cur, to, cause) {
-		return Do{Kind: DoWait, Until: d.Wait.Until}
+		return d.refused()
 	}
 	if to != Succeeded {
 		d.stopChain()
@@ -166,7 +226,7 @@ func (d *decision) stopChain() {
 func (d *decision) cancel() Do {
 	cause := Cause{Code: CodeCancelled, Text: "cancelled by " + orSomebody(d.Cancel.By)}
 	if !d.must(d.Cur, Cancelling, cause) {
-		return Do{Kind: DoWait, Until: d.Wait.Until}
+		return d.refused()
 	}
 	d.stopChain()
 	d.clear()
@@ -191,7 +251,7 @@ func (d *decision) preempt() (Do, bool) {
 			d.note(Cause{Code: CodeProvider, Text: "the machine could not be taken away", Evidence: f.Text})
 		}
 		return Do{}, false
-	case a == nil || len(a.Nodes) == 0: // no machine to lose yet: it stands until there is one
+	case a == nil || len(a.Nodes) == 0: // no machine to lose yet: the wish stands until there is one
 		return Do{}, false
 	default:
 		return Do{Kind: DoPreempt, Attempt: a.Number, Grace: d.Preempt.Notice}, true
@@ -208,12 +268,12 @@ func (d *decision) close(a *Attempt, why Cause) {
 	if a.Phase == PhaseClosing {
 		return
 	}
-	a.Phase, a.ClosingAt, a.Why = PhaseClosing, d.now, why
+	a.Phase, a.ClosingAt, a.Why = PhaseClosing, d.now, why.brief()
 	a.Tries, a.Reads, a.ReadAt = 0, 0, 0
 	if a.EndedAt.IsZero() && !a.StartedAt.IsZero() {
 		a.EndedAt = d.now
 	}
-	d.Events = append(d.Events, Event{At: d.now, Kind: "attempt", Task: a.Task, Attempt: a.Number, To: string(PhaseClosing), Cause: why})
+	d.Events = append(d.Events, Event{At: d.now, Kind: "attempt", Task: a.Task, Attempt: a.Number, To: string(PhaseClosing), Cause: a.Why})
 }
 
 // retire takes an attempt out of the record: nothing of it exists any more, or nothing ever did.
@@ -223,7 +283,7 @@ func (d *decision) retire(number int, why Cause) {
 			continue
 		}
 		if a.Why.IsZero() {
-			a.Why = why
+			a.Why = why.brief()
 		}
 		a.Phase, a.GoneAt = PhaseGone, d.now
 		d.Past = append(d.Past, a)

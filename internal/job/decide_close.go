@@ -2,10 +2,16 @@ package job
 
 import "time"
 
-// recover closes the attempts that were put aside, then looks for the next machine.
+// recover closes the attempts that were put aside, then looks for the next machine. It also runs while the code on a
+// machine of which notice was given still runs, if the machine that was to replace it was lost.
 func (d *decision) recover() Do {
+	if old := d.Started(); old != nil {
+		if do, yes := d.watchLeaving(old); yes {
+			return do
+		}
+	}
 	if a := d.closing(); a != nil {
-		return d.finishOff(a)
+		return d.lookingAfter(d.finishOff(a))
 	}
 	if d.task().Search.Lost != nil && d.policy().Strategy == Never {
 		return d.end(FailedNoResource, Cause{Code: CodeNeverRecover, Text: "the machine was lost and job_recovery is NEVER", Evidence: d.task().Cause.Text})
@@ -19,9 +25,9 @@ func (d *decision) recover() Do {
 func (d *decision) cleanup() Do {
 	for i := range d.Live {
 		if a := &d.Live[i]; a.Phase != PhaseClosing {
-			stop := a.Phase == PhaseStarted && d.task().Status != Succeeded && a.Exit == nil
+			mayRun := a.Phase == PhaseStarted || a.Phase == PhaseReady // if ready, a start may be under way
 			d.close(a, d.task().Cause)
-			a.Stop = stop
+			a.Stop = mayRun && d.task().Status != Succeeded && a.Exit == nil
 		}
 	}
 	if a := d.closing(); a != nil {
@@ -29,17 +35,13 @@ func (d *decision) cleanup() Do {
 	}
 	d.clear()
 	t := d.task()
-	if t.Status == Cancelling && !d.must(d.Cur, Cancelled, Cause{}) {
-		return Do{Kind: DoWait, Until: d.Wait.Until}
+	if !t.Status.Terminal() && !d.must(d.Cur, Cancelled, Cause{}) {
+		return d.refused()
 	}
 	if t.Status == Succeeded && d.Cur+1 < len(d.Tasks) {
-		if d.Cancel != nil { // it came after the last task ended well and before the next began
-			d.Cur++
-			return d.cancel()
-		}
 		d.Cur++
 		d.Step, d.Look, d.Doubt = StepLaunch, Look{}, 0
-		return d.next()
+		return d.next() // a cancel that came meanwhile is honoured there
 	}
 	d.Step = StepDone
 	return Do{Kind: DoEnd}
@@ -71,10 +73,11 @@ func (d *decision) finishOff(a *Attempt) Do {
 	}
 	s := d.seen.Survey
 	oldest := max(a.ReadAt+1, a.TermAt)
-	if s == nil || s.At < oldest {
+	switch {
+	case s == nil || s.At < oldest:
 		return Do{Kind: DoSurvey, Newer: oldest}
-	}
-	if s.Fault != nil {
+	case s.Fault != nil: // no view is no proof (G6)
+		a.Reads = 0
 		return d.retry(CodeProvider, s.Fault, maxCloseWait)
 	}
 	a.ReadAt = s.At
@@ -101,21 +104,25 @@ func (d *decision) terminate(a *Attempt) Do {
 	case o == nil || o.Attempt != a.Number:
 		return Do{Kind: DoTerminate, Attempt: a.Number}
 	case o.Fault == nil:
-		a.TermAt, a.Tries = o.At, 0
+		a.TermAt = o.At
+		d.clear()
 		return d.next()
 	}
-	if a.Tries++; a.Tries == createTries {
+	if d.tries(CodeClosing)+1 == alarmTries {
 		d.note(Cause{Code: codeOf(*o.Fault), Text: "a machine cannot be ended and may cost money; it is tried on", Evidence: o.Fault.Text})
 	}
-	d.Wait.Tries = a.Tries - 1
 	return d.retry(CodeClosing, o.Fault, maxCloseWait)
 }
 
+// alarmTries is how many orders to end a machine must fail in a row before that is told.
+const alarmTries = 5
+
 // stillThere waits for a machine that was told to end. One that does not go, or that appeared after the order since
-// its create call was under way, is told again.
+// its create call was under way, is told again, ever more rarely.
 func (d *decision) stillThere(a *Attempt, n SeenNode, s *Survey) Do {
 	a.Reads = 0
 	a.Tries++
+	d.Wait.Tries = 0 // the calls do not fail
 	if s.At.Sub(a.TermAt) > s.Settle+orderAgain {
 		a.TermAt = 0
 	}
@@ -134,21 +141,35 @@ func (d *decision) stop(a *Attempt) Do {
 	case o == nil || o.Attempt != a.Number:
 		return Do{Kind: DoStop, Attempt: a.Number, Grace: grace}
 	case o.Fault != nil: // not reachable: terminating will end it
-		a.Stop = false
-		return d.next()
+		return d.stopped(a)
 	case p == nil || p.Attempt != a.Number || p.At < o.At:
 		return Do{Kind: DoProbe, Attempt: a.Number}
-	case p.Fault != nil || p.State != RunAlive || d.now.Sub(a.ClosingAt) > grace+stopSlack:
-		if p.State == RunExited {
-			a.Exit, a.EndedAt = p.Exit, d.now
-		}
-		d.Look.Tail, d.Look.Kept = max(d.Look.Tail, p.Tail), max(d.Look.Kept, p.Kept)
-		a.Stop, a.Tries = false, 0
-		d.clear()
+	case p.Fault != nil:
+		return d.stopped(a)
+	}
+	if a.StopAt.IsZero() {
+		a.StopAt = o.At
+	}
+	if a.StartedAt.IsZero() && (p.State == RunAlive || p.State == RunExited) {
+		a.StartedAt, d.Look = a.ReadyAt, Look{} // by a driver that died before it could say so; this probe read another log
 		return d.next()
+	}
+	d.Look.Tail, d.Look.Kept = max(d.Look.Tail, p.Tail), max(d.Look.Kept, p.Kept)
+	if p.State != RunAlive || d.now.Sub(a.StopAt) > grace+stopSlack {
+		if p.State == RunExited {
+			a.ended(p.Exit, d.now)
+		}
+		return d.stopped(a)
 	}
 	a.Tries++
 	return d.wait(Cause{Code: CodeClosing, Text: "waits for the user's code to end"}, d.now.Add(grow(stopPoll, quietGrowth, a.Tries-1, pollMax)))
+}
+
+// stopped goes on with the closing: nothing more is to be told to the user's code.
+func (d *decision) stopped(a *Attempt) Do {
+	a.Stop, a.Tries = false, 0
+	d.clear()
+	return d.next()
 }
 
 const (
@@ -176,16 +197,15 @@ func (d *decision) save(a *Attempt) Do {
 	case o == nil || o.Attempt != a.Number:
 		return Do{Kind: DoSave, Attempt: a.Number}
 	case o.Fault == nil:
-		a.Saved, a.Tries = true, 0
+		a.Saved = true
 		d.clear()
 		return d.next()
 	}
-	if a.Tries++; a.Tries < saveTries {
-		d.Wait.Tries = a.Tries - 1
+	if d.tries(CodeStore)+1 < saveTries {
 		return d.retry(CodeStore, o.Fault, maxCallWait)
 	}
 	d.note(Cause{Code: CodeStore, Text: "the end of the log could not be archived", Evidence: o.Fault.Text})
-	a.Saved, a.Tries = true, 0
+	a.Saved = true
 	d.clear()
 	return d.next()
 }

@@ -22,8 +22,12 @@ func (d *decision) launch() Do {
 			return do
 		}
 	}
-	do := d.advance()
-	if do.Kind == DoWait && d.Started() != nil { // however long the wait: the code that still runs is looked after
+	return d.lookingAfter(d.advance())
+}
+
+// lookingAfter shortens a wait, however long, while code still runs on a machine of which notice was given.
+func (d *decision) lookingAfter(do Do) Do {
+	if do.Kind == DoWait && d.Started() != nil {
 		d.Due = min(do.Until, d.now.Add(d.rules.Quick))
 		do.Until = d.Due
 	}
@@ -73,7 +77,7 @@ func (d *decision) seek() Do {
 		cause := Cause{Code: CodeBackoff, Text: fmt.Sprintf("every offer failed in round %d; the next round begins later", t.Search.Round+1), Evidence: lastFaults(t.Search)}
 		t.Search = t.Search.RoundOver()
 		d.note(cause)
-		return d.wait(cause, c.Until)
+		return d.wait(cause, max(c.Until, d.now.Add(d.rules.Quick)))
 	}
 	d.clear()
 	t.Attempts++
@@ -82,7 +86,7 @@ func (d *decision) seek() Do {
 		Token: Token(d.rules.Deployment, d.ID, d.Cur, t.Attempts),
 	})
 	if t.Status == Pending && !d.must(d.Cur, Starting, Cause{}) {
-		return Do{Kind: DoWait, Until: d.Wait.Until}
+		return d.refused()
 	}
 	d.Events = append(d.Events, Event{At: d.now, Kind: "attempt", Task: d.Cur, Attempt: t.Attempts, To: string(PhaseIntent), Cause: Cause{Text: "on " + c.Offer.Key()}})
 	return d.next()
@@ -113,14 +117,16 @@ func (d *decision) create(a *Attempt) Do {
 	case d.seen.Slot == nil: // only to renew it: an intent was admitted, and may have been carried out already
 		return Do{Kind: DoHold}
 	case d.seen.Survey == nil || d.seen.Survey.At < a.IntentAt:
-		return Do{Kind: DoSurvey, Newer: a.IntentAt}
+		return Do{Kind: DoSurvey, Newer: a.IntentAt, Wide: true}
 	case d.seen.Survey.Fault != nil && d.seen.Survey.Fault.Class.Permanent():
-		return d.abandon(a, *d.seen.Survey.Fault, Cause{Code: codeOf(*d.seen.Survey.Fault), Text: "the provider does not tell which machines exist", Evidence: d.seen.Survey.Fault.Text})
+		f := *d.seen.Survey.Fault
+		return d.refuse(a, f, a.Tries > 0, Cause{Code: codeOf(f), Text: "the provider does not tell which machines exist", Evidence: f.Text})
 	case d.seen.Survey.Fault != nil:
 		return d.retry(CodeProvider, d.seen.Survey.Fault, maxCallWait)
-	case d.adoptForgotten(a):
+	case d.closeForgotten(a):
 		return d.next()
 	case d.seen.Create == nil || d.seen.Create.Attempt != a.Number:
+		a.Tries++ // before the call: a driver that dies in it leaves word that something may exist
 		return Do{Kind: DoCreate, Attempt: a.Number}
 	case d.seen.Create.Fault != nil:
 		return d.createFailed(a, d.seen.Create.Fault)
@@ -135,61 +141,83 @@ func (d *decision) create(a *Attempt) Do {
 	return d.next()
 }
 
-// adoptForgotten closes machines of this task with a higher attempt number than the record knows.
-func (d *decision) adoptForgotten(a *Attempt) bool {
-	highest := a.Number
+// closeForgotten closes machines of this task that the record does not know: those with a higher attempt number, and
+// those with the same one in another place. One with the same number in the same place is what the create call
+// returns, so it is adopted.
+func (d *decision) closeForgotten(a *Attempt) bool {
 	intent := *a
+	highest, clash := intent.Number, false
 	for _, n := range d.seen.Survey.Nodes {
-		if n.Task != d.Cur || n.Attempt <= intent.Number || n.State == NodeEnded || d.Attempt(n.Attempt) != nil {
+		if n.Task != d.Cur || n.Attempt < intent.Number || n.State == NodeEnded {
 			continue
 		}
+		where := intent.Offer
+		if n.Where.Provider != "" {
+			where = n.Where
+		}
+		same := where.Provider == intent.Offer.Provider && where.Region == intent.Offer.Region
+		if n.Attempt == intent.Number && (same || clash) || n.Attempt > intent.Number && d.Attempt(n.Attempt) != nil {
+			continue
+		}
+		if n.Attempt == intent.Number {
+			clash = true
+			d.retire(intent.Number, forgotten("gave way to a machine of the same number that the store had forgotten", n.ID))
+		}
 		highest = max(highest, n.Attempt)
-		d.Live = append(d.Live, Attempt{Task: d.Cur, Number: n.Attempt, Offer: intent.Offer, Nodes: []Node{n.Node}, IntentAt: d.now})
-		d.close(&d.Live[len(d.Live)-1], Cause{Code: CodeForgotten, Text: "a machine of this task that the store did not know", Evidence: n.ID})
+		d.Live = append(d.Live, Attempt{
+			Task: d.Cur, Number: n.Attempt, Offer: where, Nodes: []Node{n.Node}, IntentAt: d.now,
+			Token: Token(d.rules.Deployment, d.ID, d.Cur, n.Attempt),
+		})
+		d.close(&d.Live[len(d.Live)-1], forgotten("a machine of this task that the store did not know", n.ID))
 	}
-	if highest == intent.Number {
+	if highest == intent.Number && !clash {
 		return false
 	}
 	d.task().Attempts = highest
-	d.retire(intent.Number, Cause{Code: CodeForgotten, Text: "gave way to machines that the store had forgotten"})
+	if !clash {
+		d.retire(intent.Number, forgotten("gave way to machines that the store had forgotten", ""))
+	}
 	d.Step = StepRecover
 	return true
 }
 
-// createFailed handles a failed create by its class. A definite answer settles the attempt: the call is
-// idempotent, so nothing exists. After an answer that got lost something may exist, and must be closed first.
+func forgotten(text, node string) Cause {
+	return Cause{Code: CodeForgotten, Text: text, Evidence: node}
+}
+
+// createFailed handles a failed create by its class. A definite answer to the only call settles the attempt: nothing
+// exists. After an answer that got lost something may exist, and must be closed first.
 func (d *decision) createFailed(a *Attempt, f *Fault) Do {
-	lost := a.Tries > 0
+	lost := a.Tries > 1
 	if f.Class == Throttled || f.Class == Transient {
-		a.Tries++
 		if a.Tries < createTries {
-			d.Wait.Tries = a.Tries - 1
 			return d.retry(CodeProvider, f, maxCallWait)
 		}
 		lost = true
 	}
-	d.clear()
-	why := Cause{Code: codeOf(*f), Text: "no machine was made", Evidence: f.Text}
-	d.task().Search = d.task().Search.Failed(a.Offer, *f, d.now)
+	return d.refuse(a, *f, lost, Cause{Code: codeOf(*f), Text: "no machine was made", Evidence: f.Text})
+}
+
+// refuse gives up an attempt whose machine the provider did not make, and closes it first if it may have made one.
+func (d *decision) refuse(a *Attempt, f Fault, lost bool, why Cause) Do {
 	if lost {
-		d.close(a, why)
-		d.Step = StepRecover
-		return d.next()
+		return d.abandon(a, f, why)
 	}
+	d.clear()
+	d.task().Search = d.task().Search.Failed(a.Offer, f, d.now)
 	d.retire(a.Number, why)
 	return d.next()
 }
 
 // boot waits until all machines of an attempt run.
 func (d *decision) boot(a *Attempt) Do {
-	if d.now.Sub(a.CreatedAt) > d.rules.BootTimeout {
-		return d.abandon(a, Fault{Class: Transient}, Cause{Code: CodeBootTimeout, Text: fmt.Sprintf("not running %s after its creation", d.rules.BootTimeout)})
-	}
 	s := d.seen.Survey
-	if s == nil || s.At <= max(a.ReadAt, a.CreatedAt) {
+	switch {
+	case d.seen.Slot == nil: // renewed: a boot may take longer than a slot lasts
+		return Do{Kind: DoHold}
+	case s == nil || s.At <= max(a.ReadAt, a.CreatedAt):
 		return Do{Kind: DoSurvey, Newer: max(a.ReadAt, a.CreatedAt) + 1}
-	}
-	if s.Fault != nil {
+	case s.Fault != nil: // a pause, never a verdict (G10), however long the boot has taken
 		return d.retry(CodeProvider, s.Fault, maxCallWait)
 	}
 	a.ReadAt = s.At
@@ -202,12 +230,18 @@ func (d *decision) boot(a *Attempt) Do {
 			return d.next()
 		}
 	}
+	if s.At.Sub(a.CreatedAt) > d.rules.BootTimeout {
+		return d.abandon(a, Fault{Class: Transient}, Cause{Code: CodeBootTimeout, Text: fmt.Sprintf("not running %s after its creation", d.rules.BootTimeout)})
+	}
 	a.Tries++
 	return d.wait(Cause{Code: CodeBooting, Text: "waits for the machine to come up"}, d.now.Add(pace(a.Tries)))
 }
 
 // ready advances an attempt all of whose machines run and can be reached.
 func (d *decision) ready(a *Attempt, nodes []SeenNode) {
+	if len(nodes) == 0 {
+		return
+	}
 	for _, n := range nodes {
 		if n.State != NodeRunning || n.Address == "" {
 			return
@@ -227,11 +261,12 @@ func (d *decision) start(a *Attempt) Do {
 			return d.wait(Cause{Code: CodeClosing, Text: "the next machine is ready and waits for the code on the old one to end"}, d.now.Add(d.rules.Quick))
 		}
 	}
-	if d.now < d.Wait.Until {
-		return Do{Kind: DoWait, Until: d.Wait.Until}
-	}
 	p := d.seen.Start
 	switch {
+	case d.now < d.Wait.Until:
+		return Do{Kind: DoWait, Until: d.Wait.Until}
+	case d.seen.Slot == nil:
+		return Do{Kind: DoHold}
 	case p == nil || p.Attempt != a.Number:
 		return Do{Kind: DoStart, Attempt: a.Number}
 	case p.Fault != nil && p.Fault.Class == Invalid:
@@ -246,20 +281,22 @@ func (d *decision) start(a *Attempt) Do {
 
 // startFailed looks whether the machine is still there before it tries again.
 func (d *decision) startFailed(a *Attempt, f *Fault) Do {
-	if d.now.Sub(a.ReadyAt) > d.rules.BootTimeout {
-		return d.abandon(a, *f, Cause{Code: CodeBootTimeout, Text: fmt.Sprintf("the user's code could not be started within %s", d.rules.BootTimeout), Evidence: f.Text})
-	}
 	s := d.seen.Survey
-	if s == nil || s.At < d.seen.Start.At {
+	switch {
+	case s == nil || s.At < d.seen.Start.At:
 		return Do{Kind: DoSurvey, Newer: d.seen.Start.At}
+	case s.Fault != nil: // a pause, never a verdict (G10)
+		return d.retry(CodeProvider, s.Fault, maxCallWait)
 	}
-	if s.Fault == nil && s.At > a.ReadAt {
+	if s.At > a.ReadAt {
 		a.ReadAt = s.At
 		if nodes := s.of(d.Cur, a.Number); d.fate(a, nodes, s, &a.Reads) == fateLost {
 			return d.abandon(a, Fault{Class: Capacity}, lostCause(nodes))
 		}
 	}
-	a.Tries++
+	if a.Tries++; a.Tries >= d.rules.Probes && d.now.Sub(a.ReadyAt) > d.rules.BootTimeout {
+		return d.abandon(a, *f, Cause{Code: CodeBootTimeout, Text: fmt.Sprintf("the user's code could not be started within %s", d.rules.BootTimeout), Evidence: f.Text})
+	}
 	return d.wait(Cause{Code: CodeBooting, Text: "the machine runs but does not answer yet", Evidence: f.Text}, d.now.Add(pace(a.Tries)))
 }
 
@@ -267,8 +304,8 @@ func (d *decision) startFailed(a *Attempt, f *Fault) Do {
 func (d *decision) started(a *Attempt) Do {
 	t := d.task()
 	recovered := t.Status == Recovering
-	if !d.must(d.Cur, Running, t.Cause) {
-		return Do{Kind: DoWait, Until: d.Wait.Until}
+	if !d.must(d.Cur, Running, Cause{}) {
+		return d.refused()
 	}
 	if recovered {
 		t.Recoveries++
@@ -297,26 +334,27 @@ func (d *decision) abandon(a *Attempt, f Fault, why Cause) Do {
 // watchLeaving looks after the code on a machine of which notice was given, while another one is made ready.
 func (d *decision) watchLeaving(old *Attempt) (Do, bool) {
 	p := d.seen.Probe
-	if p == nil || p.Attempt != old.Number || d.now.Sub(p.At) >= d.rules.Quick {
+	if p == nil || p.Attempt != old.Number || d.now.Sub(p.At) >= stale {
 		return Do{Kind: DoProbe, Attempt: old.Number}, true
 	}
 	d.Look.Tail, d.Look.Kept = max(d.Look.Tail, p.Tail), max(d.Look.Kept, p.Kept)
-	switch {
-	case p.Fault != nil:
-		return d.suspect(old, p)
-	case p.State == RunExited && clean(p.Exit):
-		old.Exit, old.EndedAt = p.Exit, d.now
-		return d.succeed(), true
-	case p.State == RunExited:
-		old.Exit = p.Exit
-		return d.lose(old, Cause{Code: CodeNotice, Text: "the provider gave notice and the code has ended", Evidence: exitText(p.Exit)}), true
-	case p.State == RunAlive:
-		d.Look.Fails, d.Look.Misses = 0, 0
+	if p.Fault != nil {
+		return d.suspect(old, p), true
+	}
+	d.answered(p)
+	switch p.State {
+	case RunExited:
+		return d.exited(old, p), true
+	case RunAlive:
 		return Do{}, false
 	default:
-		return d.lose(old, Cause{Code: CodeAgentLost, Text: "the run on the leaving machine is gone"}), true
+		return d.lose(old, agentLost()), true
 	}
 }
+
+// stale is the age at which the answer of the code that still runs must be had again, also when a launch goes on
+// without a wait. It is longer than a probe may take: else no answer would ever be new enough.
+const stale = 15 * time.Second
 
 // pace is the wait between two looks at a machine that is expected soon.
 func pace(tries int) time.Duration { return grow(pollFirst, quietGrowth, tries-1, pollMax) }

@@ -19,10 +19,9 @@ func (d *decision) watch() Do {
 	}
 	d.Look.Tail, d.Look.Kept = max(d.Look.Tail, p.Tail), max(d.Look.Kept, p.Kept)
 	if p.Fault != nil {
-		do, _ := d.suspect(a, p)
-		return do
+		return d.suspect(a, p)
 	}
-	d.Look.Fails, d.Look.FailSince = 0, 0
+	d.answered(p)
 	if p.Notice != nil && a.Notice == nil {
 		a.Notice = p.Notice
 		return d.noticed(a)
@@ -31,7 +30,7 @@ func (d *decision) watch() Do {
 	case RunExited:
 		return d.exited(a, p)
 	case RunLost, RunAbsent:
-		return d.lose(a, Cause{Code: CodeAgentLost, Text: "nothing of the run is left on the machine, and how it ended is not recorded"})
+		return d.lose(a, agentLost())
 	}
 	if d.Doubt > d.Look.ViewAt || d.Look.Misses > 0 { // the provider has lost a machine of this job; this one still answers
 		if do, yes := d.check(a, d.Doubt); yes {
@@ -41,15 +40,33 @@ func (d *decision) watch() Do {
 	return d.quiet()
 }
 
+// agentLost is the cause of a run of which the agent that answers knows nothing more.
+func agentLost() Cause {
+	return Cause{Code: CodeAgentLost, Text: "nothing of the run is left on the machine, and how it ended is not recorded"}
+}
+
+// answered ends all suspicion: an agent that answers is there. If its run is alive, a view without the machine was wrong.
+func (d *decision) answered(p *Probe) {
+	d.Look.Fails, d.Look.FailSince = 0, 0
+	if p.State == RunAlive {
+		d.Look.Misses = 0
+	}
+}
+
 // quiet looks again later: soon while somebody follows the logs, then ever more rarely.
 func (d *decision) quiet() Do {
+	d.clear()
+	return d.later()
+}
+
+// later looks again after a pause that grows from look to look.
+func (d *decision) later() Do {
 	every := time.Duration(d.Look.Every) * time.Millisecond
 	every = min(max(time.Duration(float64(every)*quietGrowth), d.rules.Quick), d.rules.Quiet)
 	if d.now < d.Follow {
 		every = d.rules.Quick
 	}
 	d.Look.Every = every.Milliseconds()
-	d.clear()
 	d.Due = d.now.Add(every)
 	return Do{Kind: DoWait, Until: d.Due}
 }
@@ -75,23 +92,23 @@ func (d *decision) noticed(a *Attempt) Do {
 
 // suspect is a probe without an answer, which proves nothing by itself (G6): only the provider's word does, or
 // enough probes over enough time.
-func (d *decision) suspect(a *Attempt, p *Probe) (Do, bool) {
-	if d.seen.Survey == nil || d.seen.Survey.At < p.At {
-		return Do{Kind: DoSurvey, Newer: p.At}, true
+func (d *decision) suspect(a *Attempt, p *Probe) Do {
+	s := d.seen.Survey
+	switch {
+	case s == nil || s.At < p.At:
+		return Do{Kind: DoSurvey, Newer: p.At}
+	case s.Fault != nil: // nobody answers, so the trouble may be ours: a pause, and no probe that counts (G10)
+		return d.later()
 	}
 	d.Look.Fails++
 	if d.Look.FailSince.IsZero() {
 		d.Look.FailSince = d.now
 	}
-	s := d.seen.Survey
-	if s.Fault != nil { // a provider that does not answer either is a pause, never a verdict (G10)
-		return d.soon(grow(callFirst, quietGrowth, d.Look.Fails-1, d.rules.Quiet)), true
-	}
 	nodes := s.of(d.Cur, a.Number)
 	if s.At > d.Look.ViewAt {
 		d.Look.ViewAt = s.At
 		if d.fate(a, nodes, s, &d.Look.Misses) == fateLost {
-			return d.lose(a, lostCause(nodes)), true
+			return d.lose(a, lostCause(nodes))
 		}
 	}
 	if d.Look.Fails >= d.rules.Probes && d.now.Sub(d.Look.FailSince) >= d.rules.ProbeTime {
@@ -99,12 +116,12 @@ func (d *decision) suspect(a *Attempt, p *Probe) (Do, bool) {
 			Code:     CodeUnreachable,
 			Text:     fmt.Sprintf("no answer to %d probes over %s, though the provider says that it runs", d.Look.Fails, d.now.Sub(d.Look.FailSince).Round(time.Second)),
 			Evidence: p.Fault.Text,
-		}), true
+		})
 	}
 	d.Look.Every = d.rules.Quick.Milliseconds()
 	pause := grow(d.rules.Quick, 1.6, d.Look.Fails-1, 5*d.rules.Quick) // SkyPilot: utils.py, transient window
 	d.Due = d.now.Add(pause)
-	return Do{Kind: DoWait, Until: d.Due}, true
+	return Do{Kind: DoWait, Until: d.Due}
 }
 
 // check compares the attempt with a view newer than a doubt. It returns false if all machines are there.
@@ -117,7 +134,7 @@ func (d *decision) check(a *Attempt, newer Time) (Do, bool) {
 		return Do{Kind: DoSurvey, Newer: newer}, true
 	}
 	if s.Fault != nil { // the provider's trouble is a pause, never a verdict (G10)
-		return d.soon(d.rules.Quick), true
+		return d.later(), true
 	}
 	if s.At <= d.Look.ViewAt { // looked at before, and all was well
 		return Do{}, false
@@ -139,12 +156,14 @@ func (d *decision) check(a *Attempt, newer Time) (Do, bool) {
 // exited judges a run that has ended. A failing exit is the user's only if all machines are still there after a
 // grace: a machine that is being taken often kills the code first.
 func (d *decision) exited(a *Attempt, p *Probe) Do {
-	if clean(p.Exit) {
-		a.Exit, a.EndedAt = p.Exit, d.now
-		return d.succeed()
-	}
-	if a.Exit == nil {
-		a.Exit, a.EndedAt = p.Exit, d.now
+	switch {
+	case p.Exit == nil: // an exit without a record of it
+		return d.lose(a, agentLost())
+	case clean(p.Exit):
+		a.ended(p.Exit, d.now)
+		return d.end(Succeeded, Cause{Code: CodeSucceeded, Text: "the user's code ended with exit code 0"})
+	case a.Exit == nil:
+		a.ended(p.Exit, d.now)
 	}
 	if a.Notice != nil {
 		return d.lose(a, Cause{Code: CodeNotice, Text: "the provider gave notice and the code has ended", Evidence: exitText(p.Exit)})
@@ -152,11 +171,15 @@ func (d *decision) exited(a *Attempt, p *Probe) Do {
 	if d.Look.ExitAt.IsZero() {
 		d.Look.ExitAt = d.now
 	}
-	if judge := d.Look.ExitAt.Add(d.rules.ExitGrace); d.now < judge {
+	judge := d.Look.ExitAt.Add(d.rules.ExitGrace)
+	if s := d.seen.Survey; s != nil && s.Fault == nil {
+		judge = max(judge, d.Look.ExitAt.Add(s.Settle)) // an older view may still show what was taken
+	}
+	if d.now < judge {
 		d.Due = judge
 		return Do{Kind: DoWait, Until: judge}
 	}
-	if do, yes := d.check(a, d.Look.ExitAt.Add(d.rules.ExitGrace)); yes {
+	if do, yes := d.check(a, judge); yes {
 		return do
 	}
 	return d.userFailure(a)
@@ -182,7 +205,7 @@ func (d *decision) userFailure(a *Attempt) Do {
 // again recovers a task whose machine is fine.
 func (d *decision) again(a *Attempt, cause Cause) Do {
 	if d.task().Status == Running && !d.must(d.Cur, Recovering, cause) {
-		return Do{Kind: DoWait, Until: d.Wait.Until}
+		return d.refused()
 	}
 	d.clear()
 	d.close(a, cause)
@@ -196,9 +219,6 @@ func (d *decision) lose(a *Attempt, cause Cause) Do {
 	d.task().Search.Lost = &lost
 	return d.again(a, cause)
 }
-
-// succeed ends the task well. Its machines are closed by the clean-up, which can not change that any more (G5).
-func (d *decision) succeed() Do { return d.end(Succeeded, Cause{}) }
 
 // policy is what the user allows for the current task.
 func (d *decision) policy() Recovery { return d.Head.Tasks[d.Cur].Recovery }
@@ -222,12 +242,10 @@ func (d *decision) fate(a *Attempt, nodes []SeenNode, s *Survey, misses *int) fa
 		case NodeEnded:
 			return fateLost
 		case NodeStopping:
-			if a.Notice == nil && !a.StartedAt.IsZero() {
-				continue // the agent will tell how long it has; until then the code may run on
-			}
 			if a.StartedAt.IsZero() {
 				return fateLost
 			}
+			// else the code may run on: its agent tells how long, and how it ended
 		case NodeBooting:
 			result = fateComing
 		}

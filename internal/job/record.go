@@ -59,7 +59,7 @@ type Task struct {
 	Restarts        int    `json:"restarts,omitempty"`          // of those, counted against max_restarts_on_errors
 	Attempts        int    `json:"attempts,omitempty"`          // highest attempt number used
 	Cause           Cause  `json:"cause,omitzero"`              // of the ending, or of the recovery under way
-	Later           []Code `json:"later,omitempty"`             // causes that came after the first, kept short
+	Later           []Code `json:"later,omitempty"`             // other causes beside it, at most maxLater
 	Search          Search `json:"search,omitzero"`
 }
 
@@ -186,10 +186,16 @@ func (r *Record) Ended() bool {
 	return !slices.ContainsFunc(r.Tasks, func(t Task) bool { return !t.Status.Terminal() })
 }
 
-// HoldsSlot reports whether the job is on the way from create to started, and so counts as a launch.
+// HoldsSlot reports whether the job is on the way from create to started, and so counts as a launch. A machine that
+// is ready and waits for the code on an old one to end is not: waiting holds nothing (G9).
 func (r *Record) HoldsSlot() bool {
 	a := r.newest()
-	return r.Step == StepLaunch && a != nil && a.Phase != PhaseStarted
+	switch {
+	case r.Step != StepLaunch || a == nil || a.Phase == PhaseStarted:
+		return false
+	default:
+		return a.Phase != PhaseReady || len(r.Live) == 1
+	}
 }
 
 // task is the task being driven.
@@ -225,7 +231,8 @@ func (r *Record) Attempt(number int) *Attempt {
 	return nil
 }
 
-// Clone returns a copy that shares nothing with r, with an empty outbox.
+// Clone returns a copy with an empty outbox. It shares with r only what is never changed in place: the head and what
+// pointers point to.
 func (r *Record) Clone() Record {
 	c := *r
 	c.Events, c.Past = nil, nil

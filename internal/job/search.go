@@ -2,6 +2,7 @@ package job
 
 import (
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -35,13 +36,21 @@ const (
 	faultPenalty    = time.Minute      // the provider's own trouble passes
 )
 
-// Failed is the search after o failed with f.
+// Failed is the search after o failed with f. Penalties that are over are dropped, so that a long hunt does not make
+// the record grow. A permanent one stays: what can never work does not become possible by failing otherwise.
 func (s Search) Failed(o Offer, f Fault, now Time) Search {
 	s = s.clone()
-	s.Tried = append(s.Tried, o.Key())
+	if !slices.Contains(s.Tried, o.Key()) {
+		s.Tried = append(s.Tried, o.Key())
+	}
+	maps.DeleteFunc(s.Penalties, func(_ string, p Penalty) bool { return p.over(now) })
+	if s.Penalties[o.Key()].Fault.Class.Permanent() {
+		return s
+	}
 	if s.Penalties == nil {
 		s.Penalties = map[string]Penalty{}
 	}
+	f.Text = brief(f.Text)
 	ttl := faultPenalty
 	switch f.Class {
 	case Capacity:
@@ -61,10 +70,14 @@ func (s Search) RoundOver() Search {
 	return s
 }
 
-// Won is the search after a machine was had and the user's code started on it.
+// Won is the search after a machine was had and the user's code started on it: this hunt is over, and where the last
+// machine was lost does not matter to the next one.
 func (s Search) Won(now Time) Search {
 	s = s.clone()
-	s.Round, s.Tried = 0, nil
-	maps.DeleteFunc(s.Penalties, func(_ string, p Penalty) bool { return !p.Fault.Class.Permanent() && p.Until <= now })
+	s.Round, s.Tried, s.Lost = 0, nil, nil
+	maps.DeleteFunc(s.Penalties, func(_ string, p Penalty) bool { return p.over(now) })
 	return s
 }
+
+// over reports whether a penalty has no effect any more.
+func (p Penalty) over(now Time) bool { return !p.Fault.Class.Permanent() && p.Until <= now }

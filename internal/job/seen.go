@@ -28,6 +28,7 @@ type Do struct {
 	Attempt int           // number of the live attempt it is about
 	Until   Time          // DoWait
 	Newer   Time          // DoSurvey
+	Wide    bool          // DoSurvey: also of other regions, as far as they answer
 	Grace   time.Duration // DoStop, DoPreempt
 }
 
@@ -83,9 +84,11 @@ type SeenNode struct {
 	Attempt int
 	State   NodeState
 	Reason  string // in the provider's words
+	Where   Offer  // what it was made as; only Provider and Region matter
 }
 
-// Survey is a whole view of this job's machines in the regions of its live attempts, or a Fault and nothing.
+// Survey is a whole view of this job's machines in the regions of its live attempts, or a Fault and nothing. A wide
+// one shows those of other regions too; a region that does not answer is left out of that.
 type Survey struct {
 	At     Time          // when the provider was asked
 	Settle time.Duration // how long the provider's answers may lag behind
@@ -119,7 +122,7 @@ const (
 // worst of their answers.
 type Probe struct {
 	Attempt int
-	At      Time
+	At      Time // when it was asked
 	State   RunState
 	Exit    *Exit
 	Notice  *Notice

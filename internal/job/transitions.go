@@ -1,8 +1,11 @@
 package job
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// transitions is the one table of legal moves; [Record.move] is the one function
+// transitions is the one table of legal moves; decision.move is the one function
 // that makes them. A move to the status a task already has is a success without an
 // effect, every other move that is not listed is an error and leaves no event.
 //
@@ -16,25 +19,23 @@ import "fmt"
 //
 // PENDING goes to CANCELLED directly for a later task of a chain whose earlier task
 // ended otherwise than well: it never held anything, so there is nothing to cancel.
+// It goes to SUCCEEDED directly if there is nothing to run, and to FAILED_PRECHECKS
+// if nothing could ever serve it. FAILED_SETUP without a run is a workdir that cannot
+// be brought to the machine.
 var transitions = map[Status][]Status{
-	Pending:    {Starting, Cancelling, Cancelled, FailedPrechecks, FailedNoResource, FailedController, Succeeded},
+	Pending:    {Starting, Succeeded, Cancelling, Cancelled, FailedPrechecks, FailedController},
 	Starting:   {Running, Cancelling, FailedPrechecks, FailedNoResource, FailedSetup, FailedController},
 	Running:    {Recovering, Succeeded, Failed, FailedSetup, Cancelling, FailedController},
-	Recovering: {Running, Succeeded, Failed, FailedSetup, Cancelling, FailedPrechecks, FailedNoResource, FailedController},
+	Recovering: {Running, Cancelling, FailedSetup, FailedNoResource, FailedController},
 	Cancelling: {Cancelled, FailedController},
 }
 
 // CanMove reports whether a task may go from one status to another.
 func CanMove(from, to Status) bool {
-	for _, s := range transitions[from] {
-		if s == to {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(transitions[from], to)
 }
 
-// IllegalMoveError is returned for a move that the table does not allow.
+// IllegalMoveError says that the table does not allow a move. It is always a fault of ours.
 type IllegalMoveError struct {
 	Task     int
 	From, To Status
