@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,11 +45,11 @@ Standard output is that of the job. Ctrl-C ends the following, not the job.`,
 		Args: usage(func(c *cobra.Command, args []string) error {
 			switch dash := c.ArgsLenAtDash(); {
 			case dash > 0:
-				return fmt.Errorf("either a job file or, after --, a command")
+				return errors.New("either a job file or, after --, a command")
 			case len(args) == 0:
-				return fmt.Errorf("what is to be run? Name a job file, or write a command after --")
+				return errors.New("what is to be run? Name a job file, or write a command after --")
 			case dash < 0 && len(args) > 1:
-				return fmt.Errorf("one job file at a time; write a command after --")
+				return errors.New("one job file at a time; write a command after --")
 			}
 			return nil
 		}),

@@ -42,11 +42,8 @@ func TestNarratorTellsLongWaits(t *testing.T) {
 		r.Wait.For = job.Cause{Code: code, Text: string(code)}
 		return n.waiting(&r, start.Add(time.Duration(seconds)*time.Second))
 	}
-	var told []string
-	for _, line := range []string{
+	told := []string{
 		at(0, job.CodeBooting), at(2, job.CodeBooting), at(3, ""), at(4, job.CodeBackoff), at(6, job.CodeBackoff), at(7, job.CodeBackoff), at(9, job.CodeBackoff), at(99, job.CodeLaunchSlot),
-	} {
-		told = append(told, line)
 	}
 	want := []string{"", "", "", "", "", "job 7 waits: backoff", "", ""}
 	if diff := cmp.Diff(want, told); diff != "" {

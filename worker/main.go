@@ -34,15 +34,24 @@ func main() {
 			os.Exit(local.MachineMain(os.Args[2:]))
 		}
 	}
+	os.Exit(people())
+}
+
+// people runs a command that a person, or a service manager, has given. It returns the exit code.
+func people() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := command().ExecuteContext(ctx); err != nil {
+	err := command().ExecuteContext(ctx)
+	var usage *usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
 		fmt.Fprintln(os.Stderr, "worker:", err)
-		var usage *usageError
-		if errors.As(err, &usage) {
-			os.Exit(2)
-		}
-		os.Exit(1)
+		return 2
+	default:
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		return 1
 	}
 }
 

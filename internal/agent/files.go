@@ -111,7 +111,7 @@ func (d dir) replace(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }() // gone already if all went well
 	_, err = f.Write(text)
 	if closing := f.Close(); err == nil {
 		err = closing

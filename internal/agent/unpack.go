@@ -44,7 +44,7 @@ func unpack(d dir, sum string, bundle io.Reader, most limits) (Unpacked, error) 
 	if err != nil {
 		return Unpacked{}, fmt.Errorf("unpack the bundle: %w", err)
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }() // what is left is not looked at by anybody
 	if err := extractChecked(tmp, sum, bundle, most); err != nil {
 		if d.unpacked(sum) { // somebody else was faster, and has removed what this one made
 			return Unpacked{SHA256: sum, Already: true}, nil
@@ -124,7 +124,7 @@ func extract(folder string, bundle io.Reader, most limits) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	plain, err := gzip.NewReader(bundle)
 	if err != nil {
 		return err

@@ -134,7 +134,7 @@ func assertNothing(t *testing.T, d dir) {
 func TestUnpackChecksHash(t *testing.T) {
 	t.Parallel()
 	packed, sum := bundle(t, regular("a", strings.Repeat("abc", 100)))
-	for length := range len(packed) {
+	for length := range packed {
 		d := dir(filepath.Join(t.TempDir(), "attempt"))
 		if _, err := unpack(d, sum, bytes.NewReader(packed[:length]), unpackLimits); err == nil {
 			t.Fatalf("cut off after %d of %d bytes, it was taken", length, len(packed))
@@ -237,8 +237,8 @@ func assertInside(t *testing.T, parent, folder string) {
 	}
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type()&fs.ModeSymlink != 0 {
-			if real, bad := filepath.EvalSymlinks(path); bad == nil && real != folder && !strings.HasPrefix(real, folder+"/") {
-				t.Errorf("%s leads to %s", path, real)
+			if target, bad := filepath.EvalSymlinks(path); bad == nil && target != folder && !strings.HasPrefix(target, folder+"/") {
+				t.Errorf("%s leads to %s", path, target)
 			}
 		}
 		return err

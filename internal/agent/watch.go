@@ -14,12 +14,11 @@ const (
 	lookOften = 200 * time.Millisecond
 )
 
-// watch tells of new and changed files in folders: until it is closed there is a value in the channel after
-// each change, several changes being told once.
+// watch tells of new and changed files in folders for as long as the supervisor lives: there is a value in the channel
+// after each change, several changes being told once.
 type watch struct {
 	changed chan struct{}
 	file    *os.File
-	done    chan struct{}
 }
 
 // watchFolders begins to watch. Without an error nothing is missed from its return on.
@@ -28,7 +27,7 @@ func watchFolders(folders ...string) (*watch, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("inotify_init1", err)
 	}
-	w := &watch{changed: make(chan struct{}, 1), file: os.NewFile(uintptr(fd), "inotify"), done: make(chan struct{})}
+	w := &watch{changed: make(chan struct{}, 1), file: os.NewFile(uintptr(fd), "inotify")}
 	for _, folder := range folders {
 		if _, bad := syscall.InotifyAddWatch(fd, folder, syscall.IN_MOVED_TO|syscall.IN_CLOSE_WRITE); bad != nil {
 			err = errors.Join(err, os.NewSyscallError("inotify_add_watch", bad))
@@ -43,7 +42,6 @@ func watchFolders(folders ...string) (*watch, error) {
 }
 
 func (w *watch) read() {
-	defer close(w.done)
 	events := make([]byte, 4096) // what happened does not matter, only that something did
 	for {
 		if _, err := w.file.Read(events); err != nil {
@@ -54,10 +52,4 @@ func (w *watch) read() {
 		default:
 		}
 	}
-}
-
-// close ends the watch and waits for its goroutine.
-func (w *watch) close() {
-	w.file.Close()
-	<-w.done
 }

@@ -32,7 +32,7 @@ func missing(p piece) string {
 // logReader reads the pieces of a log one after the other.
 type logReader struct {
 	archive *Archive
-	ctx     context.Context // of ReadLog: io.Reader leaves no other way to hand it on
+	ctx     context.Context //nolint:containedctx // of ReadLog: io.Reader leaves no other way to hand it on
 	key     LogKey
 	pieces  []piece // still to be read
 	rest    []byte  // of the current one

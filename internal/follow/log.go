@@ -103,7 +103,7 @@ func (l *Log) copyArchived(ctx context.Context, w io.Writer, end int64) error {
 	if err != nil {
 		return err
 	}
-	defer r.Close() //nolint:errcheck // only read
+	defer func() { _ = r.Close() }() // only read
 	_, err = io.Copy(&shower{l, w}, io.LimitReader(r, end-l.offset))
 	return err
 }
@@ -142,7 +142,7 @@ func (l *Log) restOfArchive(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer r.Close() //nolint:errcheck // only read
+	defer func() { _ = r.Close() }() // only read
 	_, err = io.Copy(&shower{l, w}, r)
 	l.offset = have.Size
 	return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -26,7 +27,7 @@ func NewTerminal(w io.Writer) *Terminal { return &Terminal{w: w} }
 
 // Write makes p harmless and passes it on. It returns len(p) unless the writer underneath failed.
 func (t *Terminal) Write(p []byte) (int, error) {
-	in := append(t.rest, p...)
+	in := slices.Concat(t.rest, p)
 	t.rest = nil
 	for len(in) > 0 {
 		n := t.next(in)

@@ -52,7 +52,7 @@ func (l *lostReplies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 // sameTimes takes two times, as scores or as text, for equal if they are less than ten seconds apart.
 var sameTimes = cmp.Options{
-	cmp.Comparer(func(a, b float64) bool { return near(a, b) }),
+	cmp.Comparer(near),
 	cmp.Comparer(func(a, b string) bool {
 		x, errX := strconv.ParseFloat(a, 64)
 		y, errY := strconv.ParseFloat(b, 64)

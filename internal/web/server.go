@@ -61,7 +61,9 @@ func (s *Server) URL() string { return "http://" + s.addr.String() }
 // Stop ends the server after what is being answered, at most until ctx ends.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
-	<-s.failed
+	if served := <-s.failed; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	return errors.Join(err, s.mon.close())
 }
 

@@ -106,7 +106,7 @@ func testStdinNotRead(t *testing.T, sh machine.Shell) {
 		t.Errorf("output %q", out)
 	}
 	silent, end := io.Pipe()
-	defer end.Close()
+	defer func() { _ = end.Close() }()
 	if out := run(t, sh, silent, "echo", "done"); out != "done\n" {
 		t.Errorf("output %q", out)
 	}
@@ -221,7 +221,7 @@ func testDeadline(t *testing.T, sh machine.Shell) {
 	defer cancel()
 	begin := time.Now()
 	silent, end := io.Pipe()
-	defer end.Close()
+	defer func() { _ = end.Close() }()
 	if err := sh.Run(ctx, []string{"sleep", "1000"}, silent, io.Discard); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
