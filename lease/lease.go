@@ -1,13 +1,14 @@
 // Package lease keeps one driver per job.
 //
 // A lease is a redsync lock on one key, with a fencing token as its value. Whoever holds it works under the context
-// that [Keep] returns, and may trust it less long than the store does:
+// that [Keeper.Keep] returns, and may trust it less long than the store does:
 //
 //	acquired ──► renewed ──► renewed ──► … no answer …  │ trust ends │ TTL passes: others may take it
 //	             every TTL/3                            └── margin ──┘
 //
 // Trust ends at (start of the last renewal that succeeded) + TTL − margin, by the monotonic clock of this process. At
-// that moment, or when the store says that the lock has another holder, the context ends with cause [ErrLost].
+// that moment, or when the store says that the lock has another holder, the context ends with cause [ErrLost]. A lease
+// that was lost stays lost, whatever the store answers later.
 //
 // A lease alone cannot stop a process that was frozen between its last check and a write. So everything a
 // driver writes is also guarded in the store by the fence that came with the lease, and [Lease.Check] is asked right
@@ -60,25 +61,25 @@ type Lease struct {
 	keeper   *Keeper
 	mutex    *redsync.Mutex
 	beat     func(context.Context) error
-	deadline atomic.Int64 // nanoseconds after born
 	born     time.Time
+	deadline atomic.Int64 // of trust, in nanoseconds after born
+	over     atomic.Bool  // lost or released: no renewal brings it back
 	cancel   context.CancelCauseFunc
-	stop     chan struct{}
-	stopped  sync.WaitGroup
-	once     sync.Once
+	beats    sync.WaitGroup
 }
 
 // Keep takes over a lock that the store has just set for token on key, asked for at began, and renews it until
 // Release. beat, which may be nil, runs with each renewal: an error that wraps ErrLost ends the lease, any other is
-// treated like a renewal that failed.
+// treated like a renewal that failed. beat must not call Release.
 func (k *Keeper) Keep(parent context.Context, key, token string, began time.Time, beat func(context.Context) error) (context.Context, *Lease) {
 	ctx, cancel := context.WithCancelCause(parent)
 	l := &Lease{
-		keeper: k, beat: beat, born: began, cancel: cancel, stop: make(chan struct{}),
+		keeper: k, beat: beat, born: began, cancel: cancel,
 		mutex: k.locks.NewMutex(key, redsync.WithValue(token), redsync.WithExpiry(k.ttl), redsync.WithTries(1)),
 	}
 	l.trustFrom(began)
-	l.stopped.Go(func() { l.run(ctx) })
+	l.beats.Go(func() { l.renewals(ctx) })
+	l.beats.Go(func() { l.mistrust(ctx) })
 	return ctx, l
 }
 
@@ -92,55 +93,66 @@ func (l *Lease) left() time.Duration {
 	return time.Duration(l.deadline.Load()) - time.Since(l.born)
 }
 
-// Check returns ErrLost if the lease cannot be trusted any more. It reads the clock itself: a process that was frozen may
-// come here before the timer that ends the context has run.
+// Check returns ErrLost if the lease cannot be trusted any more, or was released. It reads the clock itself: a process
+// that was frozen may come here before the timer that ends the context has run.
 func (l *Lease) Check() error {
 	if l.left() <= 0 {
 		l.lose(errors.New("its time has passed"))
+	}
+	if l.over.Load() {
 		return ErrLost
 	}
 	return nil
 }
 
-func (l *Lease) lose(why error) { l.cancel(fmt.Errorf("%w: %w", ErrLost, why)) }
-
-// Release stops the renewals. It leaves the lock itself alone: the commit that ends a drive deletes it in the same script.
-func (l *Lease) Release() {
-	l.once.Do(func() { close(l.stop) })
-	l.stopped.Wait()
-	l.cancel(nil)
+func (l *Lease) lose(why error) {
+	l.over.Store(true)
+	l.cancel(fmt.Errorf("%w: %w", ErrLost, why)) // the first cause stays
 }
 
-func (l *Lease) run(ctx context.Context) {
-	next := time.NewTimer(l.keeper.ttl / beatsInTTL)
-	defer next.Stop()
+// Release stops the renewals and waits until none is under way. It leaves the lock itself alone: the commit that ends a
+// drive deletes it in the same script. Calling it again does nothing.
+func (l *Lease) Release() {
+	l.over.Store(true)
+	l.cancel(nil)
+	l.beats.Wait()
+}
+
+// mistrust ends the lease when its time has passed. It is on its own, since a renewal may hang for as long as it likes.
+func (l *Lease) mistrust(ctx context.Context) {
 	end := time.NewTimer(l.left())
 	defer end.Stop()
 	for {
 		select {
-		case <-l.stop:
-			return
 		case <-ctx.Done():
 			return
 		case <-end.C:
 			if l.Check() != nil {
 				return
 			}
-		case <-next.C:
-			wait, ok := l.renew(ctx)
-			if !ok {
-				return
-			}
-			next.Reset(wait)
+			end.Reset(l.left()) // it was renewed meanwhile
 		}
-		end.Reset(max(l.left(), 0))
 	}
 }
 
-// renew prolongs the lock and returns when to do so again; false if the lease is lost.
-func (l *Lease) renew(ctx context.Context) (time.Duration, bool) {
+// renewals renews the lease until ctx ends.
+func (l *Lease) renewals(ctx context.Context) {
+	next := time.NewTimer(l.keeper.ttl / beatsInTTL)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+			next.Reset(l.renew(ctx))
+		}
+	}
+}
+
+// renew prolongs the lock and returns when to do so again.
+func (l *Lease) renew(ctx context.Context) time.Duration {
 	began := time.Now()
-	ctx, done := context.WithTimeout(ctx, max(l.left(), 0))
+	ctx, done := context.WithTimeout(ctx, l.left())
 	defer done()
 	err := l.extend(ctx)
 	if err == nil && l.beat != nil {
@@ -149,13 +161,11 @@ func (l *Lease) renew(ctx context.Context) (time.Duration, bool) {
 	switch {
 	case err == nil:
 		l.trustFrom(began)
-		return l.keeper.ttl / beatsInTTL, true
+		return l.keeper.ttl / beatsInTTL
 	case errors.Is(err, ErrLost):
 		l.lose(err)
-		return 0, false
-	default: // no answer proves nothing: try again while there is time
-		return l.keeper.ttl / retryPart, l.Check() == nil
 	}
+	return l.keeper.ttl / retryPart // no answer proves nothing: try again while there is time
 }
 
 func (l *Lease) extend(ctx context.Context) error {
