@@ -33,7 +33,7 @@ func take(t *testing.T, rdb redis.UniversalClient, ttl time.Duration, beat func(
 }
 
 // ended waits until the lease's context ends, and returns why.
-func ended(t *testing.T, ctx context.Context) error {
+func ended(ctx context.Context, t *testing.T) error {
 	t.Helper()
 	select {
 	case <-ctx.Done():
@@ -92,7 +92,7 @@ func TestTrustEndsBeforeTheStoresTTL(t *testing.T) {
 
 			ctx, l := take(t, rdb, ttl, nil)
 			srv.Freeze()
-			cause := ended(t, ctx)
+			cause := ended(ctx, t)
 			srv.Thaw()
 			left, err := asker.PTTL(t.Context(), key).Result()
 			if err != nil || left <= 0 {
@@ -128,7 +128,7 @@ func TestStolenLeaseIsLostAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := rdb.Get(t.Context(), key).Val()
-			cause := ended(t, ctx)
+			cause := ended(ctx, t)
 			var taken *redsync.ErrTaken
 			if !errors.Is(cause, ErrLost) || !errors.As(cause, &taken) {
 				t.Errorf("cause is %v, want ErrLost since it is taken, not since its time has passed", cause)
@@ -149,7 +149,7 @@ func TestBeatEndsTheLease(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
 	why := errors.New("another fence")
 	ctx, l := take(t, rdb, 2*time.Second, func(context.Context) error { return errors.Join(ErrLost, why) })
-	if cause := ended(t, ctx); !errors.Is(cause, ErrLost) || !errors.Is(cause, why) {
+	if cause := ended(ctx, t); !errors.Is(cause, ErrLost) || !errors.Is(cause, why) {
 		t.Errorf("cause is %v, want ErrLost and the reason", cause)
 	}
 	if err := l.Check(); !errors.Is(err, ErrLost) {
@@ -193,7 +193,7 @@ func TestTrustNeedsTheBeat(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	ctx, _ := take(t, rdb, 600*time.Millisecond, func(context.Context) error { return errors.New("no answer") })
-	if cause := ended(t, ctx); !errors.Is(cause, ErrLost) || !strings.Contains(cause.Error(), "its time has passed") {
+	if cause := ended(ctx, t); !errors.Is(cause, ErrLost) || !strings.Contains(cause.Error(), "its time has passed") {
 		t.Errorf("cause is %v, want ErrLost since its time has passed", cause)
 	}
 }
@@ -211,7 +211,7 @@ func TestLateLeaseIsLost(t *testing.T) {
 	if err := l.Check(); !errors.Is(err, ErrLost) {
 		t.Errorf("Check: %v, want ErrLost", err)
 	}
-	if cause := ended(t, ctx); !errors.Is(cause, ErrLost) {
+	if cause := ended(ctx, t); !errors.Is(cause, ErrLost) {
 		t.Errorf("cause is %v, want ErrLost", cause)
 	}
 }
@@ -225,7 +225,7 @@ func TestParentsCauseStays(t *testing.T) {
 	ctx, l := NewKeeper(rdb, time.Minute).Keep(parent, key, "mine", time.Now(), nil)
 	defer l.Release()
 	stop(why)
-	if cause := ended(t, ctx); !errors.Is(cause, why) || errors.Is(cause, ErrLost) {
+	if cause := ended(ctx, t); !errors.Is(cause, why) || errors.Is(cause, ErrLost) {
 		t.Errorf("cause is %v, want the parent's", cause)
 	}
 	if err := l.Check(); err != nil {

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,7 +75,6 @@ func (c *modelConn) travel(d time.Duration) bool {
 // lock to somebody else, and no sooner than the last renewal that succeeded allows.
 func TestTrustIsShorterThanTheLock(t *testing.T) {
 	t.Parallel()
-	const ttl = time.Second
 	rapid.Check(t, func(rt *rapid.T) {
 		delay := rapid.Map(rapid.IntRange(0, 1200), func(n int) time.Duration { return time.Duration(n) * time.Millisecond })
 		lost := rapid.Map(rapid.IntRange(0, 4), func(n int) bool { return n == 0 })
@@ -84,24 +84,34 @@ func TestTrustIsShorterThanTheLock(t *testing.T) {
 		replies = append(replies, reply{LostThere: true}) // in the end nothing arrives any more
 		asked := delay.Draw(rt, "asked") / 2
 
-		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
-			<-time.After(asked) // the call that has set the lock took so long
-			s := &modelStore{ttl: ttl, expires: began.Add(ttl), replies: replies}
-			k := &Keeper{locks: redsync.New(s), ttl: ttl}
-			ctx, l := k.Keep(t.Context(), key, "mine", began, nil)
-			<-ctx.Done()
-			end := time.Now()
-			l.Release()
-			if !end.Before(s.expires) {
-				rt.Fatalf("trust ended %v after the lock", end.Sub(s.expires))
-			}
-			if d := end.Sub(began); d < ttl-ttl/marginPart {
-				rt.Fatalf("trust ended after %v only", d)
-			}
-			if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) {
-				rt.Fatalf("cause is %v, want ErrLost", cause)
-			}
-		})
+		var broken error
+		synctest.Test(t, func(t *testing.T) { broken = trustOver(t, asked, replies) })
+		if broken != nil {
+			rt.Fatal(broken)
+		}
 	})
+}
+
+// trustOver lets a lease live through the replies, and says what was wrong with its end.
+func trustOver(t *testing.T, asked time.Duration, replies []reply) error {
+	t.Helper()
+	const ttl = time.Second
+	began := time.Now()
+	<-time.After(asked) // the call that has set the lock took so long
+	s := &modelStore{ttl: ttl, expires: began.Add(ttl), replies: replies}
+	k := &Keeper{locks: redsync.New(s), ttl: ttl}
+	ctx, l := k.Keep(t.Context(), key, "mine", began, nil)
+	<-ctx.Done()
+	end := time.Now()
+	l.Release()
+	if !end.Before(s.expires) {
+		return fmt.Errorf("trust ended %v after the lock", end.Sub(s.expires))
+	}
+	if d := end.Sub(began); d < ttl-ttl/marginPart {
+		return fmt.Errorf("trust ended after %v only", d)
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) {
+		return fmt.Errorf("cause is %w, want ErrLost", cause)
+	}
+	return nil
 }
