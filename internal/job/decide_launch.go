@@ -58,6 +58,8 @@ func (d *decision) seek() Do {
 		return d.end(Succeeded, Cause{Code: CodeNothingToRun, Text: "the task has no run section"})
 	case d.now < d.Wait.Until && d.Wait.For.Code != CodeLaunchSlot:
 		return Do{Kind: DoWait, Until: d.Wait.Until}
+	case d.now < t.NotBefore:
+		return d.wait(Cause{Code: CodeBackoff, Text: fmt.Sprintf("the user's code failed soon after its start, %d times in a row", t.Crashes)}, t.NotBefore)
 	case d.seen.Slot == nil:
 		return Do{Kind: DoHold}
 	case !*d.seen.Slot:

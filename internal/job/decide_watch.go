@@ -191,14 +191,29 @@ func (d *decision) userFailure(a *Attempt) Do {
 	cause := failureCause(a.Exit)
 	switch {
 	case slices.Contains(p.RecoverOnExitCodes, a.Exit.Code): // not counted (SkyPilot: recovery_strategy.py)
+		d.crashed(a)
 		return d.again(a, cause)
 	case t.Restarts < p.MaxRestartsOnErrors:
 		t.Restarts++
+		d.crashed(a)
 		return d.again(a, cause)
 	case a.Exit.Stage == "setup":
 		return d.end(FailedSetup, cause)
 	default:
 		return d.end(Failed, cause)
+	}
+}
+
+// crashed lets code that fails again and again soon after its start wait ever longer for its next machine: some exit
+// codes are recovered from without an end (G8). A loss of the machine waits for nothing.
+func (d *decision) crashed(a *Attempt) {
+	t := d.task()
+	if a.EndedAt.Sub(a.StartedAt) > crashSoon {
+		t.Crashes = 0
+		return
+	}
+	if t.Crashes++; t.Crashes > 1 {
+		t.NotBefore = d.now.Add(jitter(grow(callFirst, callGrowth, t.Crashes-2, maxCrashWait), 0.4, d.seed("crash", t.Crashes)))
 	}
 }
 

@@ -120,11 +120,15 @@ func lostFirst() func(int, int) code {
 	}
 }
 
-// TestExitBeforeTheMachineGoes ensures that code which is killed a moment before the provider takes its machine is
-// recovered and not blamed, also when the provider's view is old.
+// TestExitBeforeTheMachineGoes ensures that code which is killed a moment before the provider takes its machine, or
+// while that shuts down and still answers, is recovered and not blamed, also when the provider's view is old.
 func TestExitBeforeTheMachineGoes(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
+		shutdown := time.Duration(0)
+		if seed%2 == 1 {
+			shutdown = time.Minute
+		}
 		w := newWorld(seed, chances{})
 		w.settle = 20 * time.Second
 		n := 0
@@ -137,12 +141,35 @@ func TestExitBeforeTheMachineGoes(t *testing.T) {
 		s := newSim(t, w)
 		s.until(time.Hour, "running", func() bool { return s.rec.Status() == job.Running })
 		v := s.vms[0]
-		v.taken, v.ends, v.gone = true, v.code.ends.Add(4*time.Second), v.code.ends.Add(time.Minute)
+		s.rec.Follow = s.now.Add(time.Hour) // looks are quick, so the exit is seen at once
+		v.taken, v.leaving = true, v.code.ends.Add(2*time.Second)
+		v.ends = v.leaving.Add(2*time.Second + shutdown)
+		v.gone = v.ends.Add(time.Minute)
 		s.finish(time.Hour)
 		if task := s.rec.Tasks[0]; task.Status != job.Succeeded || task.Recoveries != 1 {
 			t.Fatalf("seed %d: %s after %d recoveries: %+v", seed, task.Status, task.Recoveries, task.Cause)
 		}
 	}
+}
+
+// TestG8_CrashLoopBacksOff ensures that code which fails at once, with an exit code that is recovered from without a
+// count, gets machines ever more rarely, and that a long run makes it wait for nothing again.
+func TestG8_CrashLoopBacksOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(1, chances{})
+	after := time.Second
+	w.plan = func(int, int) code { return code{after: after, exit: job.Exit{Stage: "run", Code: 7}} }
+	s := newSim(t, w, job.TaskHead{Recovery: job.Recovery{RecoverOnExitCodes: []int{7}}})
+	end := s.now.Add(24 * time.Hour)
+	for s.now < end {
+		s.now = max(s.now, s.due)
+		s.drive()
+	}
+	if s.started[0] < 200 || s.started[0] > 400 || s.rec.HoldsSlot() {
+		t.Errorf("%d machines in a day, holds a slot: %t", s.started[0], s.rec.HoldsSlot())
+	}
+	after = time.Hour
+	s.until(10*time.Hour, "free of crashes", func() bool { return s.rec.Tasks[0].Crashes == 0 })
 }
 
 // TestNothingToRun ensures that a task without a run section succeeds without a machine.

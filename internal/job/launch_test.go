@@ -191,10 +191,10 @@ func TestDecideChangesNothing(t *testing.T) {
 	w.plan = exits(7, 7, 0)
 	s := newSim(t, w, job.TaskHead{Recovery: job.Recovery{RecoverOnExitCodes: []int{7}}})
 	s.onCommit = func(before, _ *job.Record) {
-		kept := s.stored(*before)
+		kept := s.through(*before)
 		next, _ := job.Decide(*before, job.Seen{}, s.rules, s.now)
 		next.Tasks[0].Search = next.Tasks[0].Search.Failed(s.offers[0], *fault(job.Capacity), s.now)
-		if diff := cmp.Diff(kept, s.stored(*before)); diff != "" {
+		if diff := cmp.Diff(kept, s.through(*before)); diff != "" {
 			s.fail("the record changed under its decision:\n%s", diff)
 		}
 	}

@@ -26,6 +26,9 @@ func TestAnyJobInAnyWorld(t *testing.T) {
 		w.plan = somePlan(w)
 		s := newSim(t, w, someTasks(t)...)
 		s.crash, s.zombie = percent(t, "crash", 15), percent(t, "zombie", 100)
+		if rapid.IntRange(0, 3).Draw(t, "the store forgets") == 0 {
+			s.forget, s.zombie, w.settle = 50, 0, 0 // what nobody can see yet would not be found
+		}
 		wishes := someWishes(t)
 		end := s.now.Add(time.Duration(rapid.IntRange(1, 60).Draw(t, "minutes of trouble")) * time.Minute)
 		for s.rec.Step != job.StepDone && s.now < end {

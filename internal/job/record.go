@@ -57,6 +57,8 @@ type Task struct {
 	RunMS           int64  `json:"run_ms,omitempty"`            // run time of earlier attempts, without provisioning and recovery
 	Recoveries      int    `json:"recoveries,omitempty"`        // genuine losses and failures that were recovered from
 	Restarts        int    `json:"restarts,omitempty"`          // of those, counted against max_restarts_on_errors
+	Crashes         int    `json:"crashes,omitempty"`           // failures of the user's code in a row, each soon after its start
+	NotBefore       Time   `json:"not_before,omitempty"`        // the next machine is sought then: back-off after crashes
 	Attempts        int    `json:"attempts,omitempty"`          // highest attempt number used
 	Cause           Cause  `json:"cause,omitzero"`              // of the ending, or of the recovery under way
 	Later           []Code `json:"later,omitempty"`             // other causes beside it, at most maxLater

@@ -33,10 +33,12 @@ var DefaultRules = Rules{
 }
 
 const (
-	quietGrowth  = 1.5              // each quiet look waits this much longer than the one before
-	callFirst    = time.Second      // first wait after a failed call
-	callGrowth   = 2                // and how it grows
-	createTries  = 5                // lost or failed answers to one create before its attempt is closed
+	quietGrowth  = 1.5         // each quiet look waits this much longer than the one before
+	callFirst    = time.Second // first wait after a failed call
+	callGrowth   = 2           // and how it grows
+	createTries  = 5           // lost or failed answers to one create before its attempt is closed
+	crashSoon    = time.Minute // a failure within this of the start counts as a crash
+	maxCrashWait = 5 * time.Minute
 	saveTries    = 5                // failed writes to the archive before a machine goes without its last log lines
 	cleanReads   = 2                // views without a machine that prove it gone: one may be stale or a provider's lapse
 	slotRecheck  = 30 * time.Second // a granted slot wakes the job; this is for a grant that got lost

@@ -28,6 +28,8 @@ type sim struct {
 
 	crash  int // percent of the points at which the driver dies
 	zombie int // percent of the deaths after which the dead driver's last act is still carried out, late
+	forget int // percent of the deaths with which the store loses its last second
+	stored []version
 	late   []lateAct
 
 	events   []job.Event
@@ -94,8 +96,35 @@ func (s *sim) die() bool {
 	}
 	s.note("driver dies")
 	s.heard = nil
+	s.loseSecond()
 	s.due = s.now.Add(15 * time.Second)
 	return true
+}
+
+// version is a record as it was committed at a time.
+type version struct {
+	at  job.Time
+	rec job.Record
+}
+
+// loseSecond puts the record back to what it was a second ago. The machines that it does not know any more are found
+// before another is made, or are for the collector if none is.
+func (s *sim) loseSecond() {
+	if !s.chance(s.forget) {
+		return
+	}
+	for _, v := range s.stored {
+		if s.now.Sub(v.at) <= time.Second {
+			s.note("the store is back at %d", v.at)
+			cancel := s.rec.Cancel
+			s.rec = v.rec
+			s.rec.Cancel = cancel
+			break
+		}
+	}
+	for _, v := range s.vms {
+		v.stray = v.stray || s.rec.Attempt(v.attempt) == nil || v.task != s.rec.Cur
+	}
 }
 
 // rounds bounds the decisions of one claim: more would be a loop that gets nowhere.
@@ -104,7 +133,7 @@ const rounds = 80
 // drive is one claim.
 func (s *sim) drive() {
 	seen := job.Seen{}
-	s.heard, s.rec = nil, s.stored(s.rec)
+	s.heard, s.rec = nil, s.through(s.rec)
 	nexts, inline := 0, 2*time.Second // as the acts of the package tasks wait in place
 	for range rounds {
 		s.catchUp()
@@ -255,6 +284,10 @@ func (s *sim) commit(next job.Record) {
 	s.check(&before, &next)
 	s.events = append(s.events, next.Events...)
 	s.past = append(s.past, next.Past...)
+	if s.forget > 0 {
+		s.stored = append(s.stored, version{s.now, before})
+		s.stored = s.stored[max(len(s.stored)-20, 0):]
+	}
 	s.rec = next.Clone()
 	for _, v := range s.vms {
 		if p := s.heard; p != nil && v.task == before.Cur && v.attempt == p.Attempt {
@@ -266,8 +299,8 @@ func (s *sim) commit(next job.Record) {
 	}
 }
 
-// stored is the record after a trip through JSON, statuses and user's wishes apart, as internal/store keeps it.
-func (s *sim) stored(next job.Record) job.Record {
+// through is the record after a trip through JSON, statuses and user's wishes apart, as internal/store keeps it.
+func (s *sim) through(next job.Record) job.Record {
 	b, err := json.Marshal(next)
 	if err != nil || len(b) > 8<<10 {
 		s.fail("the record cannot be stored in its %d bytes: %v", len(b), err)
