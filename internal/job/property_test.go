@@ -86,7 +86,7 @@ func someWishes(t *rapid.T) func(*sim) {
 		switch {
 		case s.chance(2):
 			s.rec.Preempt = &job.Preempt{At: s.now, Notice: s.within(90 * time.Second)}
-		case s.chance(5):
+		case s.chance(6):
 			s.rec.Doubt = s.now
 		case s.chance(5):
 			s.rec.Follow = s.now.Add(15 * time.Second)

@@ -63,15 +63,14 @@ type vm struct {
 
 // code is the user's code on a machine.
 type code struct {
-	after     time.Duration // how long it runs
-	exit      job.Exit
-	lost      bool // the agent cannot tell how it ended
-	deaf      bool // it ignores TERM
-	noticed   *job.Exit
-	started   job.Time
-	ends      job.Time
-	byTaking  bool // it ended because the provider took the machine
-	restarted int
+	after    time.Duration // how long it runs
+	exit     job.Exit
+	lost     bool // the agent cannot tell how it ended
+	deaf     bool // it ignores TERM
+	noticed  *job.Exit
+	started  job.Time
+	ends     job.Time
+	byTaking bool // it ended because the provider took the machine
 }
 
 func newWorld(seed uint64, c chances) *world {
