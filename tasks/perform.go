@@ -38,7 +38,7 @@ func (d *driver) perform(ctx context.Context, do job.Do, seen *job.Seen) error {
 		seen.Choice, err = d.choose(ctx)
 	case job.DoSurvey:
 		within(ctx, listLimit, func(ctx context.Context) {
-			seen.Survey = d.w.views.survey(ctx, &d.job.Record, do.Newer, d.now)
+			seen.Survey = d.w.views.survey(ctx, &d.job.Record, do, d.now)
 		})
 	case job.DoPreempt:
 		seen.Preempt = d.preempt(ctx, do)

@@ -56,36 +56,73 @@ func (v *views) list(ctx context.Context, provider, region string, newer job.Tim
 	return nodes, at, nil
 }
 
-// survey is the view of one job: its machines in the regions of its live attempts.
-func (v *views) survey(ctx context.Context, rec *job.Record, newer job.Time, now func() job.Time) *job.Survey {
+// survey is the view of one job: its machines in the regions of its live attempts, or what keeps one of those from
+// being seen. A wide one also has its machines in all other regions, as far as those answer.
+func (v *views) survey(ctx context.Context, rec *job.Record, do job.Do, now func() job.Time) *job.Survey {
 	s := &job.Survey{}
-	seen := map[string]bool{}
+	seen := map[whereabouts]bool{}
 	for _, a := range rec.Live {
-		if key := a.Offer.Provider + "/" + a.Offer.Region; seen[key] {
+		at := whereabouts{a.Offer.Provider, a.Offer.Region}
+		if seen[at] {
 			continue
-		} else {
-			seen[key] = true
 		}
-		nodes, at, err := v.list(ctx, a.Offer.Provider, a.Offer.Region, newer, now)
-		if err != nil {
+		seen[at] = true
+		if err := v.add(ctx, s, rec.ID, at, do.Newer, now); err != nil {
 			return &job.Survey{At: now(), Fault: cloud.FaultOf(err)}
 		}
-		if s.At == 0 || at < s.At {
-			s.At = at
-		}
-		s.Settle = max(s.Settle, v.sites[a.Offer.Provider].Provider.Settle())
-		for _, n := range nodes {
-			if n.Job == rec.ID {
-				s.Nodes = append(s.Nodes, seenNode(n))
+	}
+	if do.Wide {
+		for _, at := range v.everywhere(ctx) {
+			if !seen[at] {
+				_ = v.add(ctx, s, rec.ID, at, do.Newer, now) // as far as it answers
 			}
 		}
 	}
 	return s
 }
 
+// whereabouts is a region of a provider.
+type whereabouts struct{ provider, region string }
+
+// everywhere lists all regions of all providers that answer.
+func (v *views) everywhere(ctx context.Context) []whereabouts {
+	var all []whereabouts
+	for name, site := range v.sites {
+		regions, err := site.Provider.Regions(ctx)
+		if err != nil {
+			continue
+		}
+		for _, region := range regions {
+			all = append(all, whereabouts{name, region})
+		}
+	}
+	return all
+}
+
+// add takes the machines of one job in one region into a survey, which is as old as its oldest part.
+func (v *views) add(ctx context.Context, s *job.Survey, id job.ID, where whereabouts, newer job.Time, now func() job.Time) error {
+	nodes, at, err := v.list(ctx, where.provider, where.region, newer, now)
+	if err != nil {
+		return err
+	}
+	if s.At == 0 || at < s.At {
+		s.At = at
+	}
+	s.Settle = max(s.Settle, v.sites[where.provider].Provider.Settle())
+	for _, n := range nodes {
+		if n.Job == id {
+			s.Nodes = append(s.Nodes, seenNode(n))
+		}
+	}
+	return nil
+}
+
 // seenNode is a provider's node as decisions see it.
 func seenNode(n cloud.Node) job.SeenNode {
-	s := job.SeenNode{Node: job.Node{ID: n.ID, Address: n.Address}, Task: n.Task, Attempt: n.Attempt, Reason: n.Reason}
+	s := job.SeenNode{
+		Node: job.Node{ID: n.ID, Address: n.Address}, Task: n.Task, Attempt: n.Attempt, Reason: n.Reason,
+		Where: job.Offer{Provider: n.Provider, Region: n.Region, Zone: n.Zone, Type: n.Type, Spot: n.Spot, Price: n.Price},
+	}
 	switch {
 	case n.State.Ended():
 		s.State = job.NodeEnded
