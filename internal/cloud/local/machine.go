@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -56,6 +57,7 @@ type initProcess struct {
 	instance
 	me      identity
 	orphans map[process]bool // zombies seen at the last look
+	quiet   atomic.Bool      // it is going down
 }
 
 // runInit is the life of a machine.
@@ -133,7 +135,9 @@ func (m *initProcess) over(now time.Time) (bool, error) {
 }
 
 // takeDown ends everything on the machine but init, which ends next. Whoever lists it then sees that nothing is left.
+// Commands get no answer from here on: that they were killed with the machine must not pass for their own end.
 func (m *initProcess) takeDown() error {
+	m.quiet.Store(true)
 	return sweep(context.Background(), m.ID, m.me, m.me.Boot)
 }
 
@@ -176,6 +180,7 @@ func (m *initProcess) listen() error {
 	s := server{
 		home:  filepath.Join(m.dir, dirHome),
 		agent: agent.Program{Self: []string{"/proc/self/exe", "agent"}}.Main,
+		quiet: &m.quiet,
 		log:   func(err error) { _, _ = fmt.Fprintln(os.Stderr, "machine:", err) },
 	}
 	go s.serve(l)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -16,9 +17,10 @@ import (
 // server runs commands for whoever connects: the "sshd" of a machine. The socket lies in a directory that only the
 // user of the worker may enter.
 type server struct {
-	home  string      // where commands start
-	agent program     // carries out those whose first word is "agent"
-	log   func(error) // what no client can be told
+	home  string       // where commands start
+	agent program      // carries out those whose first word is "agent"
+	log   func(error)  // what no client can be told
+	quiet *atomic.Bool // the machine is going down: no command has an answer any more
 }
 
 // Exit codes of commands that could not be started, as a shell has them.
@@ -62,8 +64,8 @@ func (s server) handle(conn *net.UnixConn) error {
 	if err := closeAll(files); err != nil {
 		return fmt.Errorf("command: %w", err)
 	}
-	if ctx.Err() != nil {
-		return nil // nobody is left to tell
+	if ctx.Err() != nil || s.quiet.Load() {
+		return nil // nobody is left to tell, or it is the end of the machine that ended the command
 	}
 	return json.NewEncoder(conn).Encode(reply{Code: code})
 }
