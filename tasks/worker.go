@@ -153,9 +153,19 @@ func (w *Worker) Start(ctx context.Context) error {
 	return nil
 }
 
-// serve starts one asynq server. Every setting has its reason in what was measured of asynq.
-func (w *Worker) serve(mux *asynq.ServeMux, width int, queues map[string]int) error {
-	s := asynq.NewServerFromRedisClient(w.cfg.Queue, asynq.Config{
+// serve starts one asynq server.
+func (w *Worker) serve(h asynq.Handler, width int, queues map[string]int) error {
+	s := asynq.NewServerFromRedisClient(w.cfg.Queue, w.serverConfig(width, queues))
+	if err := s.Start(w.stoppable(h)); err != nil {
+		return fmt.Errorf("start the queue server: %w", err)
+	}
+	w.servers = append(w.servers, s)
+	return nil
+}
+
+// serverConfig is how this worker's servers are set. Every setting has its reason in what was measured of asynq.
+func (w *Worker) serverConfig(width int, queues map[string]int) asynq.Config {
+	return asynq.Config{
 		Concurrency:              width,
 		Queues:                   queues,                 // weights, not strict: strict starves the last one
 		TaskCheckInterval:        50 * time.Millisecond,  // how long an act waits for an idle worker to see it
@@ -164,15 +174,21 @@ func (w *Worker) serve(mux *asynq.ServeMux, width int, queues map[string]int) er
 		IsFailure:                isFailure,
 		ErrorHandler:             asynq.ErrorHandlerFunc(w.handlerFailed),
 		ShutdownTimeout:          stopWithin,
-		BaseContext:              func() context.Context { return w.stopping }, // asynq cancels handlers only after it has pushed their tasks back
 		Logger:                   asynqLog{w.log},
 		LogLevel:                 asynq.WarnLevel,
-	})
-	if err := s.Start(mux); err != nil {
-		return fmt.Errorf("start the queue server: %w", err)
 	}
-	w.servers = append(w.servers, s)
-	return nil
+}
+
+// stoppable tells a handler that this worker stops. asynq itself cancels handlers only after it has pushed their
+// tasks back; and a BaseContext that ends makes it give a task away at once, while its handler still runs. So the
+// handler alone is told, and asynq waits for what it returns.
+func (w *Worker) stoppable(h asynq.Handler) asynq.Handler {
+	return asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(w.stopping, func() { cancel(context.Cause(w.stopping)) })()
+		return h.ProcessTask(ctx, t)
+	})
 }
 
 func (w *Worker) handlerFailed(_ context.Context, t *asynq.Task, err error) {
