@@ -15,7 +15,7 @@ const (
 
 // Attempt is one incarnation of a task: a set of machines, made, used once and ended.
 type Attempt struct {
-	Task   int    `json:"task"`
+	Task   int    `json:"task,omitempty"`
 	Number int    `json:"n"` // 1, 2, ... within the task; never used twice
 	Offer  Offer  `json:"offer"`
 	Token  string `json:"token"` // makes the create call idempotent

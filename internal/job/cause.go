@@ -41,7 +41,7 @@ const (
 
 // Cause explains an ending or a recovery: a code for programs, a sentence for people, and the evidence it rests on.
 type Cause struct {
-	Code     Code   `json:"code"`
+	Code     Code   `json:"code,omitempty"`
 	Text     string `json:"text"`
 	Evidence string `json:"evidence,omitempty"`
 }

@@ -148,7 +148,7 @@ type Record struct {
 type Event struct {
 	At      Time   `json:"at"`
 	Kind    string `json:"kind"` // "status", "attempt" or "note"
-	Task    int    `json:"task"`
+	Task    int    `json:"task,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`
 	From    string `json:"from,omitempty"`
 	To      string `json:"to,omitempty"`

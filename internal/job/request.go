@@ -27,7 +27,7 @@ type Request struct {
 type TaskRequest struct {
 	Name      string            `json:"name,omitempty"`
 	Resources Resources         `json:"resources"`
-	Recovery  Recovery          `json:"recovery"`
+	Recovery  Recovery          `json:"recovery,omitzero"`
 	Envs      map[string]string `json:"envs,omitempty"`
 	Secrets   []string          `json:"secrets,omitempty"` // names only; values travel sealed
 	Workdir   string            `json:"workdir,omitempty"` // key of the bundle in the archive, "" for none

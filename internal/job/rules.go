@@ -43,7 +43,8 @@ const (
 	cleanReads   = 2                // views without a machine that prove it gone: one may be stale or a provider's lapse
 	slotRecheck  = 30 * time.Second // a granted slot wakes the job; this is for a grant that got lost
 	maxCallWait  = 30 * time.Second
-	maxCloseWait = 5 * time.Minute // a machine that cannot be ended is tried for ever, at this pace
+	maxCloseWait = 5 * time.Minute       // a machine that cannot be ended is tried for ever, at this pace
+	bootFirst    = 20 * time.Millisecond // a local machine is up in less than a tenth of a second
 	pollFirst    = 50 * time.Millisecond
 	pollMax      = 2 * time.Second
 )
@@ -75,5 +76,5 @@ func jitter(d time.Duration, part float64, seed string) time.Duration {
 // Token is what makes the create call of an attempt idempotent.
 func Token(deployment string, id ID, task, attempt int) string {
 	h := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d/%d", deployment, id, task, attempt))
-	return "ol-" + hex.EncodeToString(h[:16])
+	return "ol-" + hex.EncodeToString(h[:12])
 }

@@ -48,37 +48,62 @@ func (s *Store) Claim(ctx context.Context, shard, limit int, early, lease, grace
 		return Due{}, unavailable("claim", err)
 	}
 	due := Due{Now: job.Time(asInt(reply[0]))}
+	claimed := map[job.ID]string{} // the fence that was taken
 	for _, e := range reply[1:] {
 		entry, _ := e.([]any)
-		due.add(entry, due.Now.Add(lease))
+		id := job.ID(asInt(entry[0]))
+		switch rest := entry[2:]; asString(entry[1]) {
+		case "claimed":
+			claimed[id] = asString(rest[0])
+		case "act":
+			due.addAct(Overdue{ID: id, Step: job.Step(asString(rest[0])), Dispatch: asInt(rest[1]), Ran: asInt(rest[2]), Slot: asInt(rest[3]) == 1})
+		default:
+			due.Corrupt = append(due.Corrupt, &CorruptError{ID: id, Err: errors.New(asString(rest[0]))})
+		}
+	}
+	if err := s.readClaimed(ctx, &due, claimed); err != nil {
+		return Due{}, err // they are due again when their claims end
 	}
 	s.park(ctx, shard, due.Now, due.Corrupt...)
 	return due, nil
 }
 
-// add reads one entry of the claim script's answer.
-func (d *Due) add(entry []any, heldTo job.Time) {
-	id := job.ID(asInt(entry[0]))
-	switch len(entry) {
-	case 2:
-		d.Corrupt = append(d.Corrupt, &CorruptError{ID: id, Err: errors.New(asString(entry[1]))})
-	case 3:
-		raw := asFields(entry[2])
-		raw["fence"], raw["held"] = asString(entry[1]), strconv.FormatInt(int64(heldTo), 10)
+// readClaimed reads the records that were just claimed, in one round trip. One that somebody else has claimed since, which
+// takes a claim's whole life, is left to them.
+func (s *Store) readClaimed(ctx context.Context, due *Due, claimed map[job.ID]string) error {
+	if len(claimed) == 0 {
+		return nil
+	}
+	pipe := s.rdb.Pipeline()
+	hashes := make(map[job.ID]*redis.MapStringStringCmd, len(claimed))
+	for id := range claimed {
+		hashes[id] = pipe.HGetAll(ctx, s.keys.of(id, "job"))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return unavailable("read what was claimed", err)
+	}
+	for id, hash := range hashes {
+		raw := fields(hash.Val())
+		if raw["fence"] != claimed[id] {
+			continue
+		}
 		rec, err := decode(id, raw)
 		if err != nil {
-			d.Corrupt = append(d.Corrupt, err)
-			return
+			due.Corrupt = append(due.Corrupt, err)
+			continue
 		}
-		d.Jobs = append(d.Jobs, Claimed{Record: rec, Now: d.Now, raw: raw})
-	default:
-		o := Overdue{ID: id, Step: job.Step(asString(entry[1])), Dispatch: asInt(entry[2]), Ran: asInt(entry[3]), Slot: asInt(entry[4]) == 1}
-		if !o.Step.Acts() {
-			d.Corrupt = append(d.Corrupt, &CorruptError{ID: id, Err: fmt.Errorf("step %q", o.Step)})
-			return
-		}
-		d.Acts = append(d.Acts, o)
+		due.Jobs = append(due.Jobs, Claimed{Record: rec, Now: due.Now, raw: raw})
 	}
+	return nil
+}
+
+// addAct takes an overdue act, if there is such a step.
+func (d *Due) addAct(o Overdue) {
+	if !o.Step.Acts() {
+		d.Corrupt = append(d.Corrupt, &CorruptError{ID: o.ID, Err: fmt.Errorf("step %q", o.Step)})
+		return
+	}
+	d.Acts = append(d.Acts, o)
 }
 
 // corruptPause is how long a damaged record is left alone: it stays in the index, so that it is reported again and
