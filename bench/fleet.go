@@ -39,8 +39,8 @@ type fleet struct {
 	log     *os.File
 }
 
-// newFleet starts Redis and that many workers. extra are lines for the configuration file.
-func newFleet(ctx context.Context, b *bench, workers int, extra string) (*fleet, error) {
+// newFleet starts Redis and a worker. extra are lines for the configuration file.
+func newFleet(ctx context.Context, b *bench, extra string) (*fleet, error) {
 	home, err := os.MkdirTemp(b.dir, "fleet")
 	if err != nil {
 		return nil, err
@@ -58,31 +58,30 @@ func newFleet(ctx context.Context, b *bench, workers int, extra string) (*fleet,
 	if err := os.WriteFile(f.file(), []byte("redis: "+f.redis.URL()+"\nhttp: 127.0.0.1:0\n"+extra), 0o600); err != nil {
 		return nil, err
 	}
-	for range workers {
-		if _, err := f.startWorker(ctx); err != nil {
-			return f, err
-		}
+	if err := f.startWorker(ctx); err != nil {
+		f.close()
+		return nil, err
 	}
-	return f, f.connect(ctx)
+	return f, nil
 }
 
 func (f *fleet) file() string { return filepath.Join(f.home, "config.yaml") }
 
 // startWorker starts a worker process and waits until it is in the list of workers.
-func (f *fleet) startWorker(ctx context.Context) (*exec.Cmd, error) {
+func (f *fleet) startWorker(ctx context.Context) error {
 	w := exec.Command(f.b.worker, "run", "--config", f.file(), "--log-format", "json")
 	w.Env = append(os.Environ(), "OUTLAST_HOME="+filepath.Join(f.home, "state"))
 	w.Stdout, w.Stderr = f.log, f.log
 	if err := w.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	f.workers = append(f.workers, w)
 	if f.store == nil {
 		if err := f.until(ctx, "the deployment", func() bool { return f.connect(ctx) == nil }); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return w, f.until(ctx, "the worker", func() bool {
+	return f.until(ctx, "the worker", func() bool {
 		list, err := f.store.Workers(ctx)
 		if err != nil {
 			return false
@@ -98,9 +97,6 @@ func (f *fleet) startWorker(ctx context.Context) (*exec.Cmd, error) {
 
 // connect opens the store as a client.
 func (f *fleet) connect(ctx context.Context) error {
-	if f.store != nil {
-		return nil
-	}
 	url := config.RedisURL(f.redis.URL())
 	records, err := url.RecordClient()
 	if err != nil {
@@ -145,7 +141,7 @@ func (f *fleet) close() {
 	_ = f.log.Close()
 }
 
-// kill ends the i-th worker without a word.
+// kill ends a worker without a word.
 func (f *fleet) kill(w *exec.Cmd) {
 	_ = w.Process.Signal(syscall.SIGKILL)
 	_ = w.Wait()

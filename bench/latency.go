@@ -14,7 +14,7 @@ func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // launchLatency: a user submits one job; its first line of code runs.
 func launchLatency(ctx context.Context, b *bench) ([]float64, error) {
-	f, err := newFleet(ctx, b, 1, "")
+	f, err := newFleet(ctx, b, "")
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func launchLatency(ctx context.Context, b *bench) ([]float64, error) {
 
 // cancelLatency: a user cancels a job that runs two processes; its status is CANCELLED and no process of its machine is left.
 func cancelLatency(ctx context.Context, b *bench) ([]float64, error) {
-	f, err := newFleet(ctx, b, 1, "")
+	f, err := newFleet(ctx, b, "")
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (f *fleet) running(ctx context.Context, id job.ID, attempt int) error {
 
 // recoveryLatency: the machine of a job that has run quietly is killed without notice; its code runs on the next one.
 func recoveryLatency(ctx context.Context, b *bench) ([]float64, error) {
-	f, err := newFleet(ctx, b, 1, "")
+	f, err := newFleet(ctx, b, "")
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (f *fleet) quiet(ctx context.Context, i int) error {
 // one stands by; the time until something is committed to each of them again.
 func takeoverLatency(ctx context.Context, b *bench) ([]float64, error) {
 	const together = 25 // jobs under way at one kill
-	f, err := newFleet(ctx, b, 1, "launches: 64\nlocal:\n  zones:\n    - {name: a, capacity: 64, boot: 60s}\n    - {name: b, capacity: 64, boot: 60s}\n")
+	f, err := newFleet(ctx, b, "launches: 64\nlocal:\n  zones:\n    - {name: a, capacity: 64, boot: 60s}\n    - {name: b, capacity: 64, boot: 60s}\n")
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func takeoverLatency(ctx context.Context, b *bench) ([]float64, error) {
 			}
 			last[id] = rec.Seq
 		}
-		if _, err := f.startWorker(ctx); err != nil {
+		if err := f.startWorker(ctx); err != nil {
 			return nil, err
 		}
 		if err := f.until(ctx, "the jobs to be driven again", func() bool {

@@ -56,7 +56,7 @@ func (l *logTrip) follow(ctx context.Context, s agent.Status, more func(offset i
 		}
 		next, err := more(l.probe.Tail)
 		if err != nil {
-			return nil // the next look goes on from here
+			return nil //nolint:nilerr // the next look goes on from here
 		}
 		s = next
 	}
@@ -177,7 +177,7 @@ func (l *logTrip) keepRest(ctx context.Context, out *job.Outcome) error {
 		}
 		if err := l.w.archive.PutLog(ctx, l.key(), piece.Offset, piece.Data); err != nil {
 			out.Fault = &job.Fault{Class: job.Transient, Text: err.Error()}
-			return nil
+			return nil //nolint:nilerr // it is what came of it
 		}
 		l.probe.Kept = piece.Offset + int64(len(piece.Data))
 	}

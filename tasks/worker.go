@@ -85,7 +85,7 @@ type Worker struct {
 	claim    time.Duration // of one look; a look ends well before it
 	silence  time.Duration // of a chain before it counts as dead
 
-	stopping context.Context // ends when the worker is told to stop
+	stopping context.Context //nolint:containedctx // the life of the worker: ends when it is told to stop
 	stop     context.CancelCauseFunc
 	looks    chan struct{}  // bounds the jobs looked at at a time
 	bodies   sync.WaitGroup // looks that outlive their tick
