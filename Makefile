@@ -19,7 +19,7 @@ demo: build redis ## a job loses its machine in the middle, moves to another one
 	@BIN=$(BIN) bash examples/demo.sh
 
 test: redis ## all tests, with the race detector
-	go test -race -timeout 14m ./...
+	go test -race -parallel 8 -timeout 14m ./...
 
 chaos: redis ## the long suites: many jobs, machines and workers killed at random
 	go test -race -timeout 60m -run 'Chaos' ./tasks/... -chaos

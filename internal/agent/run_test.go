@@ -85,7 +85,7 @@ func TestEnvironment(t *testing.T) {
 		Secrets: map[string]string{"S": "geheim"},
 		Run: `env -0 | tr '\0\n' '\n ' | grep -v -e ^_= -e ^SHLVL= -e ^PWD= | sort
 			echo "cwd=$PWD input=$(wc -c)"
-			echo "ignored=$(grep SigIgn /proc/self/status | tr -d '\t')"
+			echo "ignored=$((0x$(grep SigIgn /proc/self/status | cut -f 2) & 0x7fffffff))" # 32 and 33 are the C library's
 			test "$(ps -o sid= -p $$ | tr -d ' ')" = $$ && echo "own session"`,
 	})
 	text := string(st.Log)
@@ -93,7 +93,7 @@ func TestEnvironment(t *testing.T) {
 		"A=a 'b' $(c) \"d\"\n", "LANG=job\n", "S=geheim\n", "PATH=",
 		"OUTLAST_NOTICE_FILE=" + n.dir.path("notice.json") + "\n",
 		"OUTLAST_RUN=" + markOf(n.dir, "token") + "\n", "cwd=" + n.dir.path("workdir") + " input=0\n",
-		"ignored=SigIgn:0000000000000000\n",
+		"ignored=0\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
