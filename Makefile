@@ -21,8 +21,8 @@ demo: build redis ## a job loses its machine in the middle, moves to another one
 test: redis ## all tests, with the race detector
 	go test -race -parallel 8 -timeout 14m ./...
 
-chaos: redis ## the long suites: many jobs, machines and workers killed at random
-	go test -race -timeout 60m -run 'Chaos' ./tasks/... -chaos
+chaos: redis ## the long suite: many jobs, while machines are taken and workers killed and frozen at random
+	go test -race -timeout 60m -count 5 -run TestChaos ./tasks -chaos.jobs 400
 
 lint: ## formatting, vet and the linters, with the rules of the rooms
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt'ed: $$bad"; exit 1; fi

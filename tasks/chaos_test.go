@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	chaosJobs = flag.Int("chaos.jobs", 60, "jobs of the chaos test; the measure of the project is 200")
+	chaosJobs = flag.Int("chaos.jobs", 200, "jobs of the chaos test")
 	chaosSeed = flag.Uint64("chaos.seed", 0, "seed of the chaos test; 0 takes a new one")
 )
 
