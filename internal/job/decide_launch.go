@@ -90,7 +90,7 @@ func (d *decision) seek() Do {
 	if t.Status == Pending && !d.must(d.Cur, Starting, Cause{}) {
 		return d.refused()
 	}
-	d.Events = append(d.Events, Event{At: d.now, Kind: "attempt", Task: d.Cur, Attempt: t.Attempts, To: string(PhaseIntent), Cause: Cause{Text: "on " + c.Offer.Key()}})
+	d.Events = append(d.Events, Event{At: d.now, Kind: "attempt", Task: d.Cur, Attempt: t.Attempts, To: string(PhaseIntent), Cause: Cause{Text: "on " + c.Offer.String()}})
 	return d.next()
 }
 

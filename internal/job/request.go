@@ -100,6 +100,21 @@ type Offer struct {
 	MemoryGB float64 `json:"memory,omitempty"`
 }
 
+// String names the offer for people: "local/a spot", "aws/us-east-1/us-east-1a p4d.24xlarge on-demand".
+func (o Offer) String() string {
+	s := o.Provider + "/" + o.Region
+	if o.Zone != "" && o.Zone != o.Region {
+		s += "/" + o.Zone
+	}
+	if o.Type != "" && o.Type != o.Provider {
+		s += " " + o.Type
+	}
+	if o.Spot {
+		return s + " spot"
+	}
+	return s + " on-demand"
+}
+
 // Key names the offer among all offers: provider/region/zone/type/market.
 func (o Offer) Key() string {
 	market := "od"

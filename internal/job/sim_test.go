@@ -123,6 +123,9 @@ func (s *sim) loseSecond() {
 		}
 	}
 	for _, v := range s.vms {
+		if since := s.rec.Look.FailSince; since != 0 { // an answer after that is forgotten, too
+			v.answered = min(v.answered, since)
+		}
 		v.stray = v.stray || s.rec.Attempt(v.attempt) == nil || v.task != s.rec.Cur
 	}
 }
