@@ -7,6 +7,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/outlast-dev/outlast/internal/didyoumean"
 )
 
 // parseFile reads a configuration file, and refuses keys that mean nothing. The parser's own errors are shortened to
@@ -113,39 +115,8 @@ func (k keys) checkKey(file string, it *ast.MapNodeIter, path string, names []st
 		}
 	}
 	line := it.Key().GetToken().Position.Line
-	if meant := nearest(name, names); meant != "" {
+	if meant := didyoumean.Nearest(name, names); meant != "" {
 		return fmt.Errorf("%s:%d: unknown key %q: did you mean %q?", file, line, full, meant)
 	}
 	return fmt.Errorf("%s:%d: unknown key %q", file, line, full)
-}
-
-// nearest returns the name that was probably meant: the one with the fewest changes, if they are few; else "".
-func nearest(name string, names []string) string {
-	best, least := "", len(name)/3+2 // "worker" for "wrokers", but nothing for "x"
-	for _, candidate := range names {
-		if d := distance(name, candidate); d < least {
-			best, least = candidate, d
-		}
-	}
-	return best
-}
-
-// distance is the Levenshtein distance of two names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

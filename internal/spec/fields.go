@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/outlast-dev/outlast/internal/didyoumean"
 )
 
 // support says what becomes of a field: served, or known from SkyPilot and refused, with what to do instead.
@@ -101,7 +103,7 @@ func (r *report) checkFields(n *node, path string, table fieldTable) {
 
 // suggestion says what the writer of an unknown field may have meant.
 func suggestion(name string, here fieldTable) string {
-	if near := nearest(name, slices.Collect(maps.Keys(here))); near != "" {
+	if near := didyoumean.Nearest(name, slices.Collect(maps.Keys(here))); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)
 	}
 	for _, elsewhere := range []struct {
@@ -128,43 +130,4 @@ func suggestion(name string, here fieldTable) string {
 	}
 	slices.Sort(names)
 	return "fields here are " + strings.Join(names, ", ")
-}
-
-// nearest returns the candidate that is most like name, or "" if none is close enough to be a slip.
-func nearest(name string, candidates []string) string {
-	const longest = 40 // no field is longer, and the distance takes the product of both lengths
-	if len(name) > longest {
-		return ""
-	}
-	slices.Sort(candidates)
-	best, least := "", max(1, len(name)/3)+1
-	for _, c := range candidates {
-		if len(name) > 4 && strings.HasPrefix(c, strings.ToLower(name)) { // cut short
-			return c
-		}
-		if d := distance(strings.ToLower(name), strings.ToLower(c)); d < least {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-// distance is the number of bytes to insert, remove or change to make a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/outlast-dev/outlast/internal/didyoumean"
 	"github.com/outlast-dev/outlast/internal/job"
 )
 
@@ -206,7 +207,7 @@ func (d *decoder) strategy(n *node, path string) job.Strategy {
 		return job.Strategy(name)
 	}
 	right := "strategies are " + strings.Join(known, ", ")
-	if near := nearest(name, known); n.kind == kindText && near != "" {
+	if near := didyoumean.Nearest(name, known); n.kind == kindText && near != "" {
 		right = fmt.Sprintf("did you mean %s?", near)
 	}
 	d.add(n.at, path, "is "+describe(n), right)
