@@ -113,10 +113,15 @@ func TestG2_FrozenDriverChangesNothing(t *testing.T) {
 }
 
 // snapshot is all that the store keeps of a job.
-func (d *deployment) snapshot(id job.ID) map[string]string {
+func (d *deployment) snapshot(id job.ID) map[string]string { return d.keys(fmt.Sprintf("ol:*:%d", id)) }
+
+// snapshotAll is all that Redis holds, the queues included.
+func (d *deployment) snapshotAll() map[string]string { return d.keys("*") }
+
+func (d *deployment) keys(pattern string) map[string]string {
 	ctx, rdb := context.Background(), d.store.Redis()
 	all := map[string]string{}
-	keys, err := rdb.Keys(ctx, fmt.Sprintf("ol:*:%d", id)).Result()
+	keys, err := rdb.Keys(ctx, pattern).Result()
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -110,16 +110,18 @@ func (d *Due) addAct(o Overdue) {
 // driven on when somebody has mended it, but not at the pace of a claim that ends.
 const corruptPause = 10 * time.Minute
 
-// park puts off the next look at damaged records. If that fails they are only looked at sooner, when their claims end.
+// park gives back the claims on damaged records and puts off the next look at them; a wake still brings it at once. If
+// that fails they are only looked at sooner, when their claims end.
 func (s *Store) park(ctx context.Context, shard int, now job.Time, damaged ...*CorruptError) {
 	if len(damaged) == 0 {
 		return
 	}
-	again := make([]redis.Z, len(damaged))
-	for i, c := range damaged {
-		again[i] = redis.Z{Score: float64(now.Add(corruptPause)), Member: int64(c.ID)}
+	pipe := s.rdb.Pipeline()
+	for _, c := range damaged {
+		pipe.ZAddXX(ctx, s.keys.due(shard), redis.Z{Score: float64(now.Add(corruptPause)), Member: int64(c.ID)})
+		pipe.HSet(ctx, s.keys.of(c.ID, "job"), "held", 0)
 	}
-	_ = s.rdb.ZAddXX(ctx, s.keys.due(shard), again...).Err()
+	_, _ = pipe.Exec(ctx)
 }
 
 // Begin begins act n of a step under a lease with that token. ErrStale means that the act is not to be: end quietly. A
