@@ -107,7 +107,6 @@ func (d *driver) staysFor(next job.Record, do job.Do) (time.Duration, bool) {
 
 // commit writes a decision.
 func (d *driver) commit(ctx context.Context, next job.Record, keep bool) error {
-	before := d.job.Record
 	d.w.at("before commit")
 	results, err := d.w.store.Commit(ctx, d.w.store.ShardOf(d.job.ID), store.Commit{From: d.job, Next: next, Keep: keep})
 	d.w.at("after commit")
@@ -119,7 +118,7 @@ func (d *driver) commit(ctx context.Context, next job.Record, keep bool) error {
 		return results[0]
 	}
 	d.read = time.Now()
-	d.w.told(d.log, &before, &next)
+	d.w.told(d.log, &next)
 	return nil
 }
 

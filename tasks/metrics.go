@@ -59,15 +59,22 @@ func (m *metrics) providerError(provider string, err error) {
 }
 
 // told counts and logs what a commit has changed.
-func (w *Worker) told(log zerolog.Logger, before, after *job.Record) {
+func (w *Worker) told(log zerolog.Logger, after *job.Record) {
 	for _, e := range after.Events {
-		line := log.Debug()
+		line, text := log.Debug(), e.Kind+" "+e.To
 		if e.Kind == "status" {
 			w.metrics.moves.WithLabelValues(e.To, string(e.Cause.Code)).Inc()
-			line = log.Info()
+			line, text = log.Info(), "the job is "+e.To
 		}
-		line.Str("kind", e.Kind).Str("from", e.From).Str("to", e.To).Int("attempt", e.Attempt).
-			Str("cause", string(e.Cause.Code)).Str("text", e.Cause.Text).Str("evidence", e.Cause.Evidence).Str("step", string(after.Step)).Msg("job")
+		if e.Kind == "note" {
+			text = "note"
+		}
+		line = line.Int("attempt", e.Attempt)
+		for _, field := range [][2]string{{"from", e.From}, {"cause", string(e.Cause.Code)}, {"why", e.Cause.Text}, {"evidence", e.Cause.Evidence}} {
+			if field[1] != "" {
+				line = line.Str(field[0], field[1])
+			}
+		}
+		line.Msg(text)
 	}
-	_ = before
 }

@@ -207,10 +207,6 @@ func (w *Worker) commitGroup(ctx context.Context, shard int, group []look) error
 	if len(commits) == 0 {
 		return failed
 	}
-	before := make([]job.Record, len(commits))
-	for i := range commits {
-		before[i] = commits[i].From.Record
-	}
 	w.at("before commit")
 	results, err := w.store.Commit(ctx, shard, commits...)
 	w.at("after commit")
@@ -222,7 +218,7 @@ func (w *Worker) commitGroup(ctx context.Context, shard int, group []look) error
 		if err != nil {
 			continue // somebody else drives that job now
 		}
-		w.told(looks[i].d.log, &before[i], &looks[i].next)
+		w.told(looks[i].d.log, &looks[i].next)
 		if looks[i].act {
 			failed = errors.Join(failed, w.queue.Dispatch(ctx, looks[i].next.ID, looks[i].next.Step, looks[i].next.Dispatch))
 		}

@@ -76,9 +76,6 @@ func devRedis(ctx context.Context, cfg *config.Config, log zerolog.Logger) (*dev
 	if err != nil {
 		return nil, fmt.Errorf("start redis: %w", err)
 	}
-	if !server.Kept() {
-		log.Warn().Msg(server.Notice())
-	}
 	cfg.Redis = config.RedisURL(server.URL())
 	return server, nil
 }

@@ -21,8 +21,9 @@ func newLog(cfg config.Config) (zerolog.Logger, error) {
 	}
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	log := zerolog.New(os.Stderr)
-	if cfg.LogFormat == config.LogConsole || cfg.LogFormat == config.LogAuto && isatty.IsTerminal(os.Stderr.Fd()) {
-		log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000", NoColor: os.Getenv("NO_COLOR") != ""})
+	terminal := isatty.IsTerminal(os.Stderr.Fd())
+	if cfg.LogFormat == config.LogConsole || cfg.LogFormat == config.LogAuto && terminal {
+		log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000", NoColor: !terminal || os.Getenv("NO_COLOR") != ""})
 	}
 	log = log.Level(level).With().Timestamp().Logger()
 	// go-redis writes about five lines a second while Redis is away.
