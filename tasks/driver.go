@@ -64,8 +64,12 @@ func (d *driver) drive(ctx context.Context) error {
 			if err := d.commit(ctx, next, true); err != nil {
 				return d.quietly(err)
 			}
+			// A wish that came meanwhile is honoured before anything else is done (G7).
+			if refresh || d.job.Cancel != nil && next.Cancel == nil {
+				seen, refresh = job.Seen{Slot: seen.Slot}, false
+				continue
+			}
 		}
-		refresh = false
 		switch do.Kind {
 		case job.DoNext:
 			seen = job.Seen{Slot: seen.Slot, Survey: seen.Survey, Probe: seen.Probe}

@@ -231,8 +231,8 @@ func (w *Worker) concludeLook(ctx context.Context, l look) error {
 	switch {
 	case w.stopping.Err() != nil:
 		return w.handOver(l.d)
-	case errors.Is(l.err, store.ErrUnavailable) || errors.Is(l.err, context.DeadlineExceeded):
-		return nil // the claim runs out, and somebody looks again
+	case errors.Is(l.err, store.ErrUnavailable) || errors.Is(l.err, context.DeadlineExceeded) || errors.Is(l.err, context.Canceled):
+		return nil // the claim runs out, and somebody looks again: slowness is no fault of the job
 	default:
 		return l.d.fault(ctx, l.err)
 	}
