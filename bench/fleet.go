@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
 
@@ -20,7 +18,6 @@ import (
 	"github.com/outlast-dev/outlast/internal/cloud/local"
 	"github.com/outlast-dev/outlast/internal/config"
 	"github.com/outlast-dev/outlast/internal/devredis"
-	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
 	"github.com/outlast-dev/outlast/tasks"
 )
@@ -35,63 +32,82 @@ type fleet struct {
 	store   *store.Store
 	queue   *tasks.Dispatcher
 	local   *local.Provider
-	workers []*exec.Cmd
+	workers []*exec.Cmd // that live, oldest first
 	log     *os.File
 }
 
-// newFleet starts Redis and a worker. extra are lines for the configuration file.
+// newFleet starts Redis and one worker. extra are lines for the configuration file. The caller must call close.
 func newFleet(ctx context.Context, b *bench, extra string) (*fleet, error) {
 	home, err := os.MkdirTemp(b.dir, "fleet")
 	if err != nil {
 		return nil, err
 	}
 	f := &fleet{b: b, home: home, traces: filepath.Join(home, "traces")}
-	if err := os.Mkdir(f.traces, 0o700); err != nil {
-		return nil, err
-	}
-	if f.log, err = os.Create(filepath.Join(home, "worker.log")); err != nil {
-		return nil, err
-	}
-	if f.redis, err = devredis.Start(ctx, filepath.Join(home, "redis"), zerolog.Nop()); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(f.file(), []byte("redis: "+f.redis.URL()+"\nhttp: 127.0.0.1:0\n"+extra), 0o600); err != nil {
-		return nil, err
-	}
-	if err := f.startWorker(ctx); err != nil {
+	if err := f.open(ctx, extra); err != nil {
 		f.close()
 		return nil, err
 	}
 	return f, nil
 }
 
+func (f *fleet) open(ctx context.Context, extra string) (err error) {
+	if err := os.Mkdir(f.traces, 0o700); err != nil {
+		return err
+	}
+	if f.log, err = os.Create(filepath.Join(f.home, "worker.log")); err != nil {
+		return err
+	}
+	if f.redis, err = startRedis(ctx, filepath.Join(f.home, "redis")); err != nil {
+		return err
+	}
+	file := "redis: " + f.redis.URL() + "\nhttp: 127.0.0.1:0\n" + extra
+	if err := os.WriteFile(f.file(), []byte(file), 0o600); err != nil {
+		return err
+	}
+	_, err = f.startWorker(ctx)
+	return err
+}
+
+// startRedis starts a real redis-server: one in memory would measure something else.
+func startRedis(ctx context.Context, dir string) (*devredis.Server, error) {
+	r, err := devredis.Start(ctx, dir, zerolog.Nop())
+	if err != nil {
+		return nil, err
+	}
+	if !r.Kept() {
+		return nil, errors.Join(errors.New("install redis-server: it is what is measured"), stopRedis(r))
+	}
+	return r, nil
+}
+
+func stopRedis(r *devredis.Server) error {
+	ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
+	defer done()
+	return r.Stop(ctx)
+}
+
 func (f *fleet) file() string { return filepath.Join(f.home, "config.yaml") }
 
 // startWorker starts a worker process and waits until it is in the list of workers.
-func (f *fleet) startWorker(ctx context.Context) error {
+func (f *fleet) startWorker(ctx context.Context) (*exec.Cmd, error) {
 	w := exec.Command(f.b.worker, "run", "--config", f.file(), "--log-format", "json")
 	w.Env = append(os.Environ(), "OUTLAST_HOME="+filepath.Join(f.home, "state"))
 	w.Stdout, w.Stderr = f.log, f.log
+	w.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program alone, which ends the workers
 	if err := w.Start(); err != nil {
-		return err
+		return nil, err
 	}
 	f.workers = append(f.workers, w)
 	if f.store == nil {
-		if err := f.until(ctx, "the deployment", func() bool { return f.connect(ctx) == nil }); err != nil {
-			return err
+		if err := until(ctx, "the deployment", func() bool { return f.connect(ctx) == nil }); err != nil {
+			return nil, err
 		}
 	}
-	return f.until(ctx, "the worker", func() bool {
+	return w, until(ctx, "the worker", func() bool {
 		list, err := f.store.Workers(ctx)
-		if err != nil {
-			return false
-		}
-		for _, one := range list {
-			if one.PID == w.Process.Pid && one.Ready {
-				return true
-			}
-		}
-		return false
+		return err == nil && slices.ContainsFunc(list, func(one store.Worker) bool {
+			return one.PID == w.Process.Pid && one.Ready
+		})
 	})
 }
 
@@ -108,7 +124,7 @@ func (f *fleet) connect(ctx context.Context) error {
 	}
 	queue, err := url.QueueClient(8)
 	if err != nil {
-		return err
+		return errors.Join(err, records.Close())
 	}
 	tasks.KeepWrites(queue)
 	f.clients = append(f.clients, records, queue)
@@ -119,11 +135,17 @@ func (f *fleet) connect(ctx context.Context) error {
 	return err
 }
 
-// close ends the workers, the machines and Redis.
+// kill ends a worker without a word.
+func (f *fleet) kill(w *exec.Cmd) {
+	_ = w.Process.Kill()
+	_ = w.Wait()
+	f.workers = slices.DeleteFunc(f.workers, func(other *exec.Cmd) bool { return other == w })
+}
+
+// close ends the workers, the machines and Redis, however far newFleet came.
 func (f *fleet) close() {
-	for _, w := range f.workers {
-		_ = w.Process.Kill()
-		_ = w.Wait()
+	for _, w := range slices.Clone(f.workers) {
+		f.kill(w)
 	}
 	if f.local != nil {
 		ctx, done := context.WithTimeout(context.Background(), time.Minute)
@@ -135,114 +157,17 @@ func (f *fleet) close() {
 	for _, c := range f.clients {
 		_ = c.Close()
 	}
-	ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
-	defer done()
-	_ = f.redis.Stop(ctx)
+	if f.redis != nil {
+		_ = stopRedis(f.redis)
+	}
 	_ = f.log.Close()
-}
-
-// kill ends a worker without a word.
-func (f *fleet) kill(w *exec.Cmd) {
-	_ = w.Process.Signal(syscall.SIGKILL)
-	_ = w.Wait()
-}
-
-// submit hands in a job as the CLI does.
-func (f *fleet) submit(ctx context.Context, run string) (job.ID, error) {
-	ids, err := f.store.Submit(ctx, store.Submission{Request: job.Request{Name: "bench", Tasks: []job.TaskRequest{{
-		Resources: job.Resources{Any: []job.Want{{Provider: "local"}}}, Run: run, Envs: map[string]string{"TRACES": f.traces},
-	}}}})
-	if err != nil {
-		return 0, err
-	}
-	granted, err := f.store.Join(ctx, f.store.Deployment().Caps, 0, ids)
-	if err != nil {
-		return 0, err
-	}
-	for _, id := range granted {
-		if err := f.queue.Dispatch(ctx, id, job.StepLaunch, 1); err != nil {
-			return 0, err
-		}
-	}
-	return ids[0], nil
-}
-
-// traced is user code that leaves the time of its start, by bash itself so that no process is started for it.
-const traced = `echo "$EPOCHREALTIME" > "$TRACES/$OUTLAST_JOB_ID.$OUTLAST_ATTEMPT.new"; mv "$TRACES/$OUTLAST_JOB_ID.$OUTLAST_ATTEMPT.new" "$TRACES/$OUTLAST_JOB_ID.$OUTLAST_ATTEMPT"` + "\n"
-
-// start waits for the user's code to start in an attempt and returns when it did.
-func (f *fleet) start(ctx context.Context, id job.ID, attempt int) (time.Time, error) {
-	var text []byte
-	err := f.until(ctx, fmt.Sprintf("attempt %d of job %d", attempt, id), func() bool {
-		var err error
-		text, err = os.ReadFile(filepath.Join(f.traces, fmt.Sprintf("%d.%d", id, attempt)))
-		return !errors.Is(err, fs.ErrNotExist)
-	})
-	if err != nil {
-		return time.Time{}, err
-	}
-	seconds, micros, _ := strings.Cut(strings.TrimSpace(string(text)), ".")
-	s, err1 := strconv.ParseInt(seconds, 10, 64)
-	us, err2 := strconv.ParseInt(micros, 10, 64)
-	return time.Unix(s, us*1000), errors.Join(err1, err2)
-}
-
-// done waits until nothing is left to do for a job.
-func (f *fleet) done(ctx context.Context, id job.ID) error {
-	return f.until(ctx, fmt.Sprintf("the end of job %d", id), func() bool {
-		rec, err := f.store.Load(ctx, id)
-		return err == nil && rec.Step == job.StepDone
-	})
-}
-
-func (f *fleet) cancel(ctx context.Context, id job.ID) error {
-	woken, err := f.store.Cancel(ctx, id, "bench", 30*time.Second)
-	if err != nil {
-		return err
-	}
-	return f.queue.RunWatch(ctx, woken.Shard, woken.Epoch)
-}
-
-// machines are those that may run code.
-func (f *fleet) machines(ctx context.Context) []cloud.Node {
-	var all []cloud.Node
-	regions, err := f.local.Regions(ctx)
-	if err != nil {
-		return nil
-	}
-	for _, r := range regions {
-		nodes, err := f.local.List(ctx, r)
-		if err != nil {
-			continue
-		}
-		for _, n := range nodes {
-			if !n.State.Ended() {
-				all = append(all, n)
-			}
-		}
-	}
-	return all
-}
-
-// machineOf is the machine that runs a job.
-func (f *fleet) machineOf(ctx context.Context, id job.ID) (cloud.Node, error) {
-	rec, err := f.store.Load(ctx, id)
-	if err != nil {
-		return cloud.Node{}, err
-	}
-	for _, n := range f.machines(ctx) {
-		if a := rec.Attempt(n.Attempt); n.Job == id && a != nil {
-			return n, nil
-		}
-	}
-	return cloud.Node{}, fmt.Errorf("job %d has no machine", id)
 }
 
 // limit is how long anything may take before a measurement is given up.
 const limit = 2 * time.Minute
 
 // until looks every millisecond until a condition holds.
-func (f *fleet) until(ctx context.Context, what string, ok func() bool) error {
+func until(ctx context.Context, what string, ok func() bool) error {
 	ctx, done := context.WithTimeoutCause(ctx, limit, fmt.Errorf("waited %s in vain for %s", limit, what))
 	defer done()
 	tick := time.NewTicker(time.Millisecond)
@@ -255,4 +180,17 @@ func (f *fleet) until(ctx context.Context, what string, ok func() bool) error {
 		}
 	}
 	return nil
+}
+
+// pause lets a time pass. The i-th is different from those before it, between none and most, so that what is measured does
+// not follow the rhythm of the ticks.
+func pause(ctx context.Context, i int, most time.Duration) error {
+	t := time.NewTimer(time.Duration(i*137%100) * most / 100)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/job"
@@ -12,7 +9,7 @@ import (
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// launchLatency: a user submits one job; its first line of code runs.
+// launchLatency: a user submits one job to an idle fleet; its first line of code runs.
 func launchLatency(ctx context.Context, b *bench) ([]float64, error) {
 	f, err := newFleet(ctx, b, "")
 	if err != nil {
@@ -20,7 +17,10 @@ func launchLatency(ctx context.Context, b *bench) ([]float64, error) {
 	}
 	defer f.close()
 	var samples []float64
-	for range b.n {
+	for i := range b.n {
+		if err := pause(ctx, i, 100*time.Millisecond); err != nil {
+			return nil, err
+		}
 		began := time.Now()
 		id, err := f.submit(ctx, traced)
 		if err != nil {
@@ -38,6 +38,9 @@ func launchLatency(ctx context.Context, b *bench) ([]float64, error) {
 	return samples, nil
 }
 
+// cancelTogether is how many jobs run while one of them is cancelled.
+const cancelTogether = 10
+
 // cancelLatency: a user cancels a job that runs two processes; its status is CANCELLED and no process of its machine is left.
 func cancelLatency(ctx context.Context, b *bench) ([]float64, error) {
 	f, err := newFleet(ctx, b, "")
@@ -47,65 +50,47 @@ func cancelLatency(ctx context.Context, b *bench) ([]float64, error) {
 	defer f.close()
 	var samples []float64
 	for len(samples) < b.n {
-		var ids []job.ID
-		for range 10 {
-			id, err := f.submit(ctx, traced+"sleep 1000 & sleep 1000")
-			if err != nil {
-				return nil, err
-			}
-			ids = append(ids, id)
+		ids, err := f.submitAll(ctx, traced+"sleep 1000 & sleep 1000", cancelTogether)
+		if err != nil {
+			return nil, err
 		}
 		for _, id := range ids {
 			if err := f.running(ctx, id, 1); err != nil {
 				return nil, err
 			}
 		}
-		for _, id := range ids {
-			m, err := f.machineOf(ctx, id)
+		for i, id := range ids {
+			if err := pause(ctx, i, 100*time.Millisecond); err != nil {
+				return nil, err
+			}
+			took, err := f.cancelOne(ctx, id)
 			if err != nil {
 				return nil, err
 			}
-			began := time.Now()
-			if err := f.cancel(ctx, id); err != nil {
-				return nil, err
-			}
-			if err := f.until(ctx, "CANCELLED", func() bool {
-				rec, err := f.store.Load(ctx, id)
-				return err == nil && rec.Status() == job.Cancelled && !alive(m.ID)
-			}); err != nil {
-				return nil, err
-			}
-			samples = append(samples, millis(time.Since(began)))
+			samples = append(samples, millis(took))
 		}
 	}
 	return samples, nil
 }
 
-// alive reports whether a process of that machine is there.
-func alive(machine string) bool {
-	entries, err := os.ReadDir("/proc")
+func (f *fleet) cancelOne(ctx context.Context, id job.ID) (time.Duration, error) {
+	a, err := f.machineOf(ctx, id)
 	if err != nil {
-		return true
+		return 0, err
 	}
-	for _, e := range entries {
-		env, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		if err == nil && bytes.Contains(env, []byte("OUTLAST_INSTANCE="+machine)) {
-			return true
-		}
+	began := time.Now()
+	if err := f.cancel(ctx, id); err != nil {
+		return 0, err
 	}
-	return false
+	err = until(ctx, "CANCELLED", func() bool {
+		rec, err := f.store.Load(ctx, id)
+		return err == nil && rec.Status() == job.Cancelled && !alive(a.Nodes[0].ID)
+	})
+	return time.Since(began), err
 }
 
-// running waits until an attempt's code runs and the record says so.
-func (f *fleet) running(ctx context.Context, id job.ID, attempt int) error {
-	if _, err := f.start(ctx, id, attempt); err != nil {
-		return err
-	}
-	return f.until(ctx, "RUNNING", func() bool {
-		rec, err := f.store.Load(ctx, id)
-		return err == nil && rec.Status() == job.Running && rec.Step == job.StepWatch
-	})
-}
+// recoveries is how often one job loses its machine.
+const recoveries = 10
 
 // recoveryLatency: the machine of a job that has run quietly is killed without notice; its code runs on the next one.
 func recoveryLatency(ctx context.Context, b *bench) ([]float64, error) {
@@ -120,113 +105,36 @@ func recoveryLatency(ctx context.Context, b *bench) ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		for attempt := 1; attempt <= 10; attempt++ {
+		for attempt := 1; attempt <= recoveries; attempt++ {
 			if err := f.running(ctx, id, attempt); err != nil {
 				return nil, err
 			}
-			if err := f.quiet(ctx, attempt); err != nil {
+			if err := pause(ctx, attempt+len(samples), time.Second); err != nil {
 				return nil, err
 			}
-			m, err := f.machineOf(ctx, id)
+			took, err := f.preempt(ctx, id, attempt)
 			if err != nil {
 				return nil, err
 			}
-			began := time.Now()
-			if err := f.local.Preempt(ctx, m.Region, m.ID, 0); err != nil {
-				return nil, err
-			}
-			started, err := f.start(ctx, id, attempt+1)
-			if err != nil {
-				return nil, err
-			}
-			samples = append(samples, millis(started.Sub(began)))
+			samples = append(samples, millis(took))
 		}
-		if err := f.cancel(ctx, id); err != nil {
+		if err := f.cancelAll(ctx, []job.ID{id}); err != nil {
 			return nil, err
 		}
 	}
 	return samples, nil
 }
 
-// quiet lets a while pass that is different each time, so that kills do not follow the rhythm of the ticks.
-func (f *fleet) quiet(ctx context.Context, i int) error {
-	t := time.NewTimer(time.Duration(300+i*137%1000) * time.Millisecond)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
-}
-
-// takeoverLatency: the worker that drives jobs, each in the middle of an act or under a claim, is killed with kill -9 while another
-// one stands by; the time until something is committed to each of them again.
-func takeoverLatency(ctx context.Context, b *bench) ([]float64, error) {
-	const together = 25 // jobs under way at one kill
-	f, err := newFleet(ctx, b, "launches: 64\nlocal:\n  zones:\n    - {name: a, capacity: 64, boot: 60s}\n    - {name: b, capacity: 64, boot: 60s}\n")
+// preempt takes the machine of an attempt away and returns how long it took until the next one ran the code.
+func (f *fleet) preempt(ctx context.Context, id job.ID, attempt int) (time.Duration, error) {
+	a, err := f.machineOf(ctx, id)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	defer f.close()
-	var samples []float64
-	for len(samples) < b.n {
-		victim := f.workers[len(f.workers)-1]
-		var ids []job.ID
-		for range together {
-			id, err := f.submit(ctx, "true")
-			if err != nil {
-				return nil, err
-			}
-			ids = append(ids, id)
-		}
-		last := map[job.ID]int64{}
-		if err := f.until(ctx, "the acts to be under way", func() bool {
-			for _, id := range ids {
-				rec, err := f.store.Load(ctx, id)
-				if err != nil || rec.HeldTo == 0 || rec.Status() != job.Starting {
-					return false
-				}
-				last[id] = rec.Seq
-			}
-			return true
-		}); err != nil {
-			return nil, err
-		}
-		f.kill(victim)
-		began := time.Now()
-		for _, id := range ids { // what it still committed
-			rec, err := f.store.Load(ctx, id)
-			if err != nil {
-				return nil, err
-			}
-			last[id] = rec.Seq
-		}
-		if err := f.startWorker(ctx); err != nil {
-			return nil, err
-		}
-		if err := f.until(ctx, "the jobs to be driven again", func() bool {
-			for id, seq := range last {
-				rec, err := f.store.Load(ctx, id)
-				if err == nil && rec.Seq != seq {
-					samples = append(samples, time.Since(began).Seconds())
-					delete(last, id)
-				}
-			}
-			return len(last) == 0
-		}); err != nil {
-			return nil, err
-		}
-		for _, id := range ids {
-			if err := f.cancel(ctx, id); err != nil {
-				return nil, err
-			}
-		}
-		for _, id := range ids {
-			if err := f.done(ctx, id); err != nil {
-				return nil, err
-			}
-		}
+	began := time.Now()
+	if err := f.local.Preempt(ctx, a.Offer.Region, a.Nodes[0].ID, 0); err != nil {
+		return 0, err
 	}
-	return samples, nil
+	started, err := f.start(ctx, id, attempt+1)
+	return started.Sub(began), err
 }

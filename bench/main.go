@@ -1,18 +1,19 @@
 // Command bench measures what docs/performance.md tells, with a real Redis and real processes: the worker's own binary, its
-// machines and what runs on them.
+// machines and what runs on them. It submits and watches as the client does, through the store and the queue.
 //
-//	go run ./bench                    everything, 200 samples each (about ten minutes)
-//	go run ./bench -n 20              a first look
+//	go run ./bench                    everything, 200 samples of each latency (about ten minutes)
+//	go run ./bench -quick             a first look, in about a minute
 //	go run ./bench -only submit,look  some of it
 //	go run ./bench -json out.json     the same as JSON
 //
-// It prints one line a measurement and leaves nothing behind. The figures are those of this machine now: compare ratios
-// within one run, not runs.
+// It prints one line a measurement and leaves nothing behind, also when it is interrupted: then it prints what it has. The
+// figures are those of this machine now: compare what was measured side by side.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"text/tabwriter"
+	"time"
 )
 
 // measurement is one thing that can be measured.
@@ -36,73 +37,128 @@ var measurements = []measurement{
 	{"submit", "submit → user code running", "ms", "p50 150", launchLatency},
 	{"cancel", "cancel → CANCELLED, every process gone", "ms", "p50 500", cancelLatency},
 	{"preempt", "machine killed → user code running on the next", "ms", "p50 1500", recoveryLatency},
-	{"kill", "worker kill -9 → its job driven again", "s", "p50 12, p99 20", takeoverLatency},
-	{"batch", "jobs submitted, in batches of 1000", "jobs/s", "5000", submitThroughput},
+	{"kill", "worker kill -9 → its acts driven on by another", "s", "p50 12, p99 20", actTakeover},
+	{"watch", "worker kill -9 in a tick → its quiet jobs looked at", "s", "p50 12, p99 20", watchTakeover},
+	{"one", "jobs submitted one by one, 16 clients", "jobs/s", "", singleThroughput},
+	{"batch", "jobs submitted in batches of 5000", "jobs/s", "5000", batchThroughput},
 	{"look", "Redis CPU per look at a quiet job", "µs", "25", lookCost},
 	{"commands", "Redis commands per look at a quiet job", "", "", lookCommands},
-	{"bytes", "Redis bytes per live job", "bytes", "2048", bytesPerJob},
+	{"bytes", "Redis memory per live job", "bytes", "2048", bytesPerJob},
 }
 
+// patience bounds a whole run, whatever hangs.
+const patience = 30 * time.Minute
+
 func main() {
-	var (
-		n    = flag.Int("n", 200, "samples of each latency")
-		only = flag.String("only", "", "names of the measurements to make, comma-separated; all if empty")
-		out  = flag.String("json", "", "write the figures to this file, too")
-	)
+	o := options{}
+	flag.IntVar(&o.n, "n", 200, "samples of each latency, at least")
+	flag.IntVar(&o.quiet, "jobs", 20_000, "quiet jobs with which the cost of a look is measured")
+	quick := flag.Bool("quick", false, "the same as -n 10 -jobs 2000")
+	only := flag.String("only", "", "names of the measurements to make, comma-separated; all if empty")
+	out := flag.String("json", "", "write the figures to this file, too")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *n, *only, *out); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		stop()
-		os.Exit(1) //nolint:gocritic // stop was called
+	if *quick {
+		o.n, o.quiet = 10, 2000
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, done := context.WithTimeoutCause(ctx, patience, fmt.Errorf("gave up after %s", patience))
+	err := run(ctx, o, *only, *out)
+	done()
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// options say how much is measured.
+type options struct {
+	n     int // samples of each latency
+	quiet int // jobs of the quiet fleet
 }
 
 // bench is what all measurements share.
 type bench struct {
-	n      int
-	worker string // the binary
+	options
 	dir    string
+	worker string // the binary
+	still  *quietFleet
 }
 
-func run(ctx context.Context, n int, only, out string) error {
+// run makes the measurements and shows what came of them, also of those before one that failed.
+func run(ctx context.Context, o options, only, out string) (err error) {
+	chosen, err := choose(only)
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "outlast-bench")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	b := &bench{n: n, dir: dir, worker: filepath.Join(dir, "worker")}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.worker, "./worker")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if text, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the worker: %w\n%s", err, text)
-	}
-	var results []result
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "measured\tsamples\tp50\tp90\tp99\tmax\tunit\taim\t")
-	for _, m := range measurements {
-		if only != "" && !slices.Contains(strings.Split(only, ","), m.name) {
-			continue
-		}
-		fmt.Fprintf(os.Stderr, "measuring %s\n", m.what)
-		samples, err := m.run(ctx, b)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.what, err)
-		}
-		r := summarize(m, samples)
-		results = append(results, r)
-		fmt.Fprintf(table, "%s\t%d\t%.4g\t%.4g\t%.4g\t%.4g\t%s\t%s\t\n", m.what, r.Samples, r.P50, r.P90, r.P99, r.Max, m.unit, m.aim)
-	}
-	if err := table.Flush(); err != nil {
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	b := &bench{options: o, dir: dir, worker: filepath.Join(dir, "worker")}
+	if err := b.build(ctx); err != nil {
 		return err
 	}
-	if out == "" {
+	results, err := b.measure(ctx, chosen)
+	return errors.Join(err, show(os.Stdout, results), save(out, results))
+}
+
+// choose finds measurements by name.
+func choose(only string) ([]measurement, error) {
+	if only == "" {
+		return measurements, nil
+	}
+	var chosen []measurement
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(measurements, func(m measurement) bool { return m.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no measurement %q", name)
+		}
+		chosen = append(chosen, measurements[i])
+	}
+	return chosen, nil
+}
+
+// build makes the worker as make build does.
+func (b *bench) build(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.worker, "./worker")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the worker (run this at the root of the repository): %w\n%s", err, text)
+	}
+	return nil
+}
+
+func (b *bench) measure(ctx context.Context, chosen []measurement) ([]result, error) {
+	defer func() {
+		if b.still != nil {
+			b.still.close()
+		}
+	}()
+	var results []result
+	for _, m := range chosen {
+		fmt.Fprintf(os.Stderr, "measuring %s\n", m.what)
+		samples, err := m.run(ctx, b)
+		if ctx.Err() != nil {
+			return results, context.Cause(ctx)
+		}
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", m.what, err)
+		}
+		results = append(results, summarize(m, samples))
+	}
+	return results, nil
+}
+
+// save writes the results as JSON.
+func save(file string, results []result) error {
+	if file == "" {
 		return nil
 	}
 	text, err := json.MarshalIndent(results, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(out, append(text, '\n'), 0o644)
+	return os.WriteFile(file, append(text, '\n'), 0o644)
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"math"
 	"slices"
+	"text/tabwriter"
 )
 
 // result is what is printed and written of one measurement.
@@ -27,10 +30,36 @@ func summarize(m measurement, samples []float64) result {
 }
 
 // percentile is the smallest sample that at least p of 100 samples do not exceed (nearest rank). The samples are sorted.
+// Of no samples it is 0, which JSON can say.
 func percentile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
-		return math.NaN()
+		return 0
 	}
 	rank := int(math.Ceil(p / 100 * float64(len(sorted))))
 	return sorted[max(rank, 1)-1]
+}
+
+// show prints results as a table.
+func show(w io.Writer, results []result) error {
+	if len(results) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "measured\tsamples\tp50\tp90\tp99\tmax\tunit\taim\t")
+	for _, r := range results {
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.What, r.Samples, figure(r.P50), figure(r.P90), figure(r.P99), figure(r.Max), r.Unit, r.Aim)
+	}
+	return table.Flush()
+}
+
+// figure shows a number with as many digits as it deserves.
+func figure(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.2f", v)
+	}
 }
