@@ -56,8 +56,8 @@ that has ended stays as it is.`,
 	f.SortFlags = false
 	f.StringVarP(&name, "name", "n", "", "all live jobs with this name")
 	f.BoolVar(&all, "all", false, "all live jobs")
-	f.DurationVar(&grace, "grace", grace, "between TERM and KILL, such as 30s (default: the task's own)")
-	f.Lookup("grace").DefValue = ""
+	f.DurationVar(&grace, "grace", grace, "between TERM and KILL (default: 30s)")
+	f.Lookup("grace").DefValue = "0s" // cobra shows no zero
 	return c
 }
 

@@ -81,7 +81,7 @@ func describe(err error) failure {
 	case errors.Is(err, store.ErrNotFound):
 		f.Code, f.Hint = "not_found", "see: enqueue queue -a"
 	case errors.Is(err, errNoRecipient):
-		f.Code, f.Hint = "no_recipient", "start a worker with an identity for secrets (secret_identity), then submit again"
+		f.Code, f.Hint = "no_recipient", "start a worker with an identity for secrets (the setting identity), then submit again"
 	case errors.As(err, &taken):
 		f.Code, f.Hint = "key_taken", "use another --key for another job file"
 	case errors.As(err, &schema):

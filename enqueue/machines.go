@@ -28,22 +28,23 @@ type machine struct {
 	cloud.Node
 	cloud.Verdict
 	AgeSeconds float64 `json:"age_s"`
+	SeenAt     stamp   `json:"seen_at"` // when its provider listed it
 }
 
 // fleet is all machines of the deployment, as their providers listed them.
 type fleet struct {
-	Machines []machine   `json:"machines"`
-	Views    []fleetView `json:"views"`
-	Orphans  int         `json:"orphans"`
+	Machines []machine
+	Views    []fleetView
+	Orphans  int
 }
 
 // fleetView is when and how well a region was looked at.
 type fleetView struct {
-	Provider string `json:"provider"`
-	Region   string `json:"region"`
-	At       stamp  `json:"at"`
-	Fresh    bool   `json:"fresh"`
-	Error    string `json:"error,omitempty"`
+	Provider string
+	Region   string
+	At       stamp
+	Fresh    bool
+	Error    string
 }
 
 func machinesCommand(a *app) *cobra.Command {
@@ -73,7 +74,8 @@ The exit code is 1 if there is an orphan.`,
 				return err
 			}
 			if a.json() {
-				err = a.printJSON(f)
+				err = a.printJSON(f.Machines)
+				a.warnOfViews(f, now)
 			} else {
 				err = a.showFleet(f, now)
 			}
@@ -93,6 +95,7 @@ func (d *deployment) fleet(ctx context.Context) (fleet, job.Time, error) {
 	}
 	f := fleet{Machines: []machine{}, Views: []fleetView{}}
 	var nodes []cloud.Node
+	seenAt := map[string]stamp{}
 	for _, v := range views {
 		f.Views = append(f.Views, fleetView{v.Provider, v.Region, stamp(v.At), v.At >= asked, v.Error})
 		var of []cloud.Node
@@ -100,6 +103,7 @@ func (d *deployment) fleet(ctx context.Context) (fleet, job.Time, error) {
 			return fleet{}, 0, fmt.Errorf("view of %s/%s: %w", v.Provider, v.Region, err)
 		}
 		nodes = append(nodes, of...)
+		seenAt[v.Provider+"/"+v.Region] = stamp(v.At)
 	}
 	records, err := d.owners(ctx, nodes)
 	if err != nil {
@@ -110,7 +114,7 @@ func (d *deployment) fleet(ctx context.Context) (fleet, job.Time, error) {
 		return fleet{}, 0, err
 	}
 	for _, n := range nodes {
-		m := machine{Node: n, AgeSeconds: now.Std().Sub(n.CreatedAt).Seconds()}
+		m := machine{Node: n, AgeSeconds: now.Std().Sub(n.CreatedAt).Seconds(), SeenAt: seenAt[n.Provider+"/"+n.Region]}
 		m.Verdict = cloud.Judge(n, records[n.Job], now.Std(), cloud.DefaultMinAge)
 		if m.Kind == cloud.VerdictOrphan {
 			f.Orphans++
@@ -212,6 +216,12 @@ func (a *app) showFleet(f fleet, now job.Time) error {
 	default:
 		err = render.Table(a.out, columns, rows)
 	}
+	a.warnOfViews(f, now)
+	return err
+}
+
+// warnOfViews tells which regions could not be looked at, and how many machines belong to nobody.
+func (a *app) warnOfViews(f fleet, now job.Time) {
 	for _, v := range f.Views {
 		if line := viewLine(v, now); line != "" {
 			fmt.Fprintln(a.errs, a.onErrs.yellow(line))
@@ -220,7 +230,6 @@ func (a *app) showFleet(f fleet, now job.Time) error {
 	if f.Orphans > 0 {
 		fmt.Fprintln(a.errs, a.onErrs.red(fmt.Sprintf("%d of %d machines belong to nobody", f.Orphans, len(f.Machines))))
 	}
-	return err
 }
 
 // whyOf leaves out what the state has said already.

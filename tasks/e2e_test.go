@@ -82,18 +82,19 @@ func TestG3_NoticeMakesTheNextMachineReadyFirst(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t)
 	d.worker()
-	// The code takes two seconds to save itself.
+	// The code takes its time to save itself.
 	id := d.submit(d.request(`
 if [ "$OUTLAST_ATTEMPT" = 1 ]; then
-  trap 'sleep 2; date +%s%N > "$SHARED/saved"; exit 143' TERM
+  trap 'while [ ! -e "$SHARED/ready" ]; do sleep 0.05; done; date +%s%N > "$SHARED/saved"; exit 143' TERM
   while :; do sleep 0.1; done
 fi
 date +%s%N > "$SHARED/second"`))
 	d.running(id)
-	d.takeMachine(id, 20*time.Second)
+	d.takeMachine(id, 60*time.Second)
 	d.await(id, "a second machine that is ready while the first still runs", func(r job.Record) bool {
 		return len(r.Live) == 2 && r.Live[0].Phase == job.PhaseStarted && r.Live[1].Phase == job.PhaseReady
 	})
+	d.write("ready")
 	rec := d.done(id)
 	if rec.Status() != job.Succeeded || rec.Recoveries() != 1 {
 		t.Fatalf("want SUCCEEDED after one recovery:\n%s", d.describe(id))

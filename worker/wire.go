@@ -116,11 +116,21 @@ func fit(cfg config.Config, st *store.Store, identity *seal.Identity) func() err
 		if here, err := thisComputer(cfg); serves(cfg, "local") && (err != nil || here != d.LocalHost) {
 			return fmt.Errorf("the machines of this deployment's local provider live on %s, this worker is on %s: start it there, or with a provider list without local for another deployment", d.LocalHost, here)
 		}
-		if identity.Recipient() != d.Recipient {
+		if !opens(identity, d.Recipient) {
 			return fmt.Errorf("the key in %s does not open this deployment's secrets: give every worker the same file", cfg.Identity)
 		}
 		return nil
 	}
+}
+
+// opens reports whether one of the keys in an identity is that of a recipient.
+func opens(identity *seal.Identity, recipient string) bool {
+	sealed, err := seal.Seal(recipient, map[string]string{"KEY": "value"})
+	if err != nil {
+		return false
+	}
+	_, err = identity.Open(sealed)
+	return err == nil
 }
 
 // ready is what /readyz says.

@@ -126,7 +126,7 @@ func TestMistakesSayWhereTheyAreAndWhatWasMeant(t *testing.T) {
 		{"a list for the file", "- a\n", nil, nil, []string{"must be a mapping"}},
 		{"no YAML", "a: [\n", nil, nil, []string{"config.yaml:1: not valid YAML"}},
 		{"a twin key", "shards: 1\nshards: 2\n", nil, nil, []string{"config.yaml", "YAML"}},
-		{"out of range", "", nil, []string{"--shards=0"}, []string{"shards (flag --shards): must be 1 to 4096"}},
+		{"out of range", "", nil, []string{"--shards=0"}, []string{"shards (flag --shards): must be 1 to 100"}},
 		{"two out of range", "live: -1", nil, []string{"--shards=0"}, []string{"live (file", "shards (flag"}},
 		{"redis", "", []string{"OUTLAST_REDIS=http://x"}, nil, []string{"redis (environment", `"http" is not one of`}},
 		{"zones", "local: {zones: [{name: a}, {name: a}]}", nil, nil, []string{"local.zones", "zone 2", "twice"}},
