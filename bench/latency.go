@@ -9,6 +9,14 @@ import (
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
+// roomy is a fleet in which no job has to look for room twice.
+const roomy = `local:
+  zones:
+    - {name: a, capacity: 64}
+    - {name: b, capacity: 64}
+    - {name: c, capacity: 64}
+`
+
 // launchLatency: a user submits one job to an idle fleet; its first line of code runs.
 func launchLatency(ctx context.Context, b *bench) ([]float64, error) {
 	f, err := newFleet(ctx, b, "")
@@ -89,38 +97,34 @@ func (f *fleet) cancelOne(ctx context.Context, id job.ID) (time.Duration, error)
 	return time.Since(began), err
 }
 
-// recoveries is how often one job loses its machine.
-const recoveries = 10
+// runningQuietly is how many jobs lose their machines in turn, so that each has been quiet for some seconds when it does.
+const runningQuietly = 10
 
 // recoveryLatency: the machine of a job that has run quietly is killed without notice; its code runs on the next one.
 func recoveryLatency(ctx context.Context, b *bench) ([]float64, error) {
-	f, err := newFleet(ctx, b, "")
+	f, err := newFleet(ctx, b, roomy)
 	if err != nil {
 		return nil, err
 	}
 	defer f.close()
+	ids, err := f.submitAll(ctx, traced+"sleep 3600", runningQuietly)
+	if err != nil {
+		return nil, err
+	}
 	var samples []float64
-	for len(samples) < b.n {
-		id, err := f.submit(ctx, traced+"sleep 1000")
+	for i := range b.n {
+		id, attempt := ids[i%len(ids)], 1+i/len(ids)
+		if err := f.running(ctx, id, attempt); err != nil {
+			return nil, err
+		}
+		if err := pause(ctx, i, time.Second); err != nil {
+			return nil, err
+		}
+		took, err := f.preempt(ctx, id, attempt)
 		if err != nil {
 			return nil, err
 		}
-		for attempt := 1; attempt <= recoveries; attempt++ {
-			if err := f.running(ctx, id, attempt); err != nil {
-				return nil, err
-			}
-			if err := pause(ctx, attempt+len(samples), time.Second); err != nil {
-				return nil, err
-			}
-			took, err := f.preempt(ctx, id, attempt)
-			if err != nil {
-				return nil, err
-			}
-			samples = append(samples, millis(took))
-		}
-		if err := f.cancelAll(ctx, []job.ID{id}); err != nil {
-			return nil, err
-		}
+		samples = append(samples, millis(took))
 	}
 	return samples, nil
 }

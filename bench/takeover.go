@@ -95,12 +95,6 @@ func (f *fleet) held(ctx context.Context, ids []job.ID) map[job.ID]int64 {
 	return held
 }
 
-// roomy is a zone in which all jobs find room at their first attempt.
-const roomy = `local:
-  zones:
-    - {name: a, capacity: 64}
-`
-
 // watchedJobs is how many jobs run quietly while workers are killed. They lie on shards of their own.
 const watchedJobs = 25
 

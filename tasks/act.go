@@ -44,6 +44,7 @@ func (w *Worker) act(ctx context.Context, step job.Step, id job.ID, n int64) err
 		return err // the store is away; what this act was for is due again when the claim ends
 	}
 	work, fence := newInterrupt(), claimed.Fence // the claim itself belongs to the driver
+	work.arrived = claimed.Cancel != nil         // a cancel that is known already has nothing to interrupt
 	held, lock := w.leases.Keep(ctx, w.store.LeaseKey(id), claimed.Token, began, func(ctx context.Context) error {
 		cancelled, err := w.store.Beat(ctx, id, fence, w.leases.TTL())
 		if errors.Is(err, store.ErrStale) {

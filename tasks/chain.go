@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -39,7 +41,7 @@ func (w *Worker) handleTick(body tick) asynq.HandlerFunc {
 		case err != nil:
 			return again{time.Second} // the store is away: keep the chain
 		}
-		every, err := body(ctx, chain)
+		every, err := w.ticking(ctx, begun, body)
 		if err != nil && ctx.Err() == nil {
 			w.log.Warn().Err(err).Str("chain", chain).Msg("a tick failed and is repeated")
 		}
@@ -57,6 +59,33 @@ func (w *Worker) handleTick(body tick) asynq.HandlerFunc {
 	}
 }
 
+// ticking runs a body. A view may take its time, and that of a provider which hangs more than that: its chain lives as
+// long as its worker does, or every silence would put another tick beside the one that waits. All others must be quick.
+func (w *Worker) ticking(ctx context.Context, t store.Tick, body tick) (time.Duration, error) {
+	if !strings.HasPrefix(t.Chain, viewPrefix) {
+		return body(ctx, t.Chain)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		next := time.NewTicker(w.silence / 3)
+		defer next.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-next.C:
+			}
+			if _, err := w.store.ChainBegin(ctx, t.Chain, t.Epoch, w.silence); errors.Is(err, store.ErrStale) {
+				cancel(err)
+			}
+		}
+	})
+	defer beats.Wait()
+	defer cancel(nil)
+	return body(ctx, t.Chain)
+}
+
 // keepChains takes over chains that went silent, until ctx ends.
 func (w *Worker) keepChains(ctx context.Context) {
 	for {
@@ -72,10 +101,28 @@ func (w *Worker) keepChains(ctx context.Context) {
 	}
 }
 
+// takeOver looks once at all chains of the deployment. Those of the store come first: no provider that is away may keep
+// the jobs from being watched.
 func (w *Worker) takeOver(ctx context.Context) error {
-	chains, err := w.chains(ctx)
-	if err != nil {
+	names := []string{ChainAdmission}
+	for shard := range w.store.Shards() {
+		names = append(names, store.WatchChain(shard))
+	}
+	if err := w.reclaim(ctx, names); err != nil {
 		return err
+	}
+	regions, silent := w.sites.regions(ctx, chainLook)
+	names = nil
+	for _, at := range regions {
+		names = append(names, ViewChain(at.provider, at.region))
+	}
+	return errors.Join(silent, w.reclaim(ctx, names))
+}
+
+// reclaim takes over those of the chains that went silent.
+func (w *Worker) reclaim(ctx context.Context, chains []string) error {
+	if len(chains) == 0 {
+		return nil
 	}
 	taken, err := w.store.ChainReclaim(ctx, chains, w.silence)
 	if err != nil {
@@ -89,23 +136,4 @@ func (w *Worker) takeOver(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// chains are all chains of the deployment.
-func (w *Worker) chains(ctx context.Context) ([]string, error) {
-	var names []string
-	for shard := range w.store.Shards() {
-		names = append(names, store.WatchChain(shard))
-	}
-	names = append(names, ChainAdmission)
-	for _, site := range w.sites {
-		regions, err := site.Provider.Regions(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, region := range regions {
-			names = append(names, ViewChain(site.Provider.Name(), region))
-		}
-	}
-	return names, nil
 }

@@ -198,21 +198,21 @@ func TestStaleEpochEnds(t *testing.T) {
 // Ensure that a chain whose epoch is raised during a tick does not go on after it.
 func TestOvertakenTickEnds(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b, chain := newBench(t), store.WatchChain(0) // a fleet's tick may take its time
 	running, end := make(chan struct{}), make(chan struct{})
 	b.ticker(200*time.Millisecond, func(context.Context, string) (time.Duration, error) {
 		running <- struct{}{}
 		<-end
 		return time.Second, nil
 	})
-	epoch := b.begin(ChainAdmission, DefaultSilence)
+	epoch := b.begin(chain, DefaultSilence)
 	<-running
 	b.until("the tick to take too long", func() bool {
-		taken, err := b.store.ChainReclaim(t.Context(), []string{ChainAdmission}, DefaultSilence)
-		return err == nil && taken[ChainAdmission] == epoch+1
+		taken, err := b.store.ChainReclaim(t.Context(), []string{chain}, DefaultSilence)
+		return err == nil && taken[chain] == epoch+1
 	})
 	close(end)
-	b.until("the task to end", func() bool { return b.task(QueueFleet, chainID(ChainAdmission, epoch)) == nil })
+	b.until("the task to end", func() bool { return b.task(QueueWatch, chainID(chain, epoch)) == nil })
 }
 
 // hourly is a chain with one tick an hour, of which the test lets each one end.

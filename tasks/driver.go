@@ -27,7 +27,8 @@ const (
 type driver struct {
 	w      *Worker
 	job    *store.Claimed
-	read   time.Time // when job.Now was read, by our own clock
+	read   time.Time     // when job.Now was read, by our own clock
+	reach  time.Duration // how long a node may take to answer
 	check  func() error
 	req    *job.Request
 	log    zerolog.Logger
@@ -39,14 +40,16 @@ type driver struct {
 
 func (w *Worker) newDriver(c *store.Claimed, check func() error) *driver {
 	return &driver{
-		w: w, job: c, read: time.Now(), check: check, inline: inline,
+		w: w, job: c, read: time.Now(), reach: probeLimit, check: check, inline: inline,
 		interrupt: newInterrupt(),
 		log:       w.log.With().Int64("job", int64(c.ID)).Int("task", c.Cur).Int64("fence", c.Fence).Logger(),
 	}
 }
 
-// now is the store's clock, carried on by ours.
-func (d *driver) now() job.Time { return d.job.Now.Add(time.Since(d.read)) }
+// clock is the store's clock as this drive has read it last.
+func (d *driver) clock() clock { return clock{store: d.job.Now, read: d.read} }
+
+func (d *driver) now() job.Time { return d.clock().now() }
 
 // drive goes round until there is nothing to do but to wait, and gives the claim back with the last commit. The error is
 // nil if the drive ended as it should, also when somebody else has taken the job over.

@@ -58,19 +58,19 @@ func (w *Worker) admission(ctx context.Context) error {
 func (w *Worker) view(ctx context.Context, site *Site, region string) error {
 	provider := site.Provider.Name()
 	old, err := w.store.View(ctx, provider, region)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
 		return err
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		w.log.Warn().Err(err).Msg("the last view cannot be read, and is replaced")
 	}
-	at, err := w.store.Now(ctx)
+	now, err := w.store.Now(ctx)
 	if err != nil {
 		return err
 	}
-	read := time.Now()
-	nodes, at, err := w.views.list(ctx, provider, region, at, func() job.Time { return at.Add(time.Since(read)) })
+	nodes, at, err := w.views.list(ctx, provider, region, now, clock{store: now, read: time.Now()})
 	if err != nil {
-		w.metrics.providerError(provider, err)
-		old.Provider, old.Region, old.Error = provider, region, err.Error()
-		return errors.Join(err, w.store.PutView(ctx, old))
+		return errors.Join(err, w.viewFailed(ctx, provider, region, old, err))
 	}
 	if err := w.wakeLosers(ctx, old, nodes); err != nil { // before the view is kept: a crash in between wakes them twice, never not at all
 		return err
@@ -83,6 +83,15 @@ func (w *Worker) view(ctx context.Context, site *Site, region string) error {
 		return err
 	}
 	return w.collect(ctx, site, region, nodes, at)
+}
+
+// viewFailed says in the view why it grows old. It does so also when the time of the tick is up.
+func (w *Worker) viewFailed(ctx context.Context, provider, region string, old store.View, why error) error {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), scrapeLimit)
+	defer done()
+	w.metrics.providerError(provider, why)
+	old.Provider, old.Region, old.Error = provider, region, why.Error()
+	return w.store.PutView(ctx, old)
 }
 
 // wakeLosers wakes the jobs of machines that were alive in the old view and are not in the new one.

@@ -20,8 +20,11 @@ const (
 // ChainAdmission is the fleet's chain that hands out freed launch slots.
 const ChainAdmission = "admission"
 
+// viewPrefix begins the names of the chains that list machines.
+const viewPrefix = "view:"
+
 // ViewChain is the name of the chain that lists the machines of a region.
-func ViewChain(provider, region string) string { return "view:" + provider + ":" + region }
+func ViewChain(provider, region string) string { return viewPrefix + provider + ":" + region }
 
 // queueOf is the queue of an act.
 func queueOf(step job.Step) string {

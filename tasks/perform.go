@@ -18,6 +18,7 @@ import (
 const (
 	createLimit = 5 * time.Minute
 	listLimit   = time.Minute
+	offersLimit = 30 * time.Second
 	probeLimit  = 10 * time.Second
 	startLimit  = 5 * time.Minute // with a workdir to send
 )
@@ -37,11 +38,11 @@ func (d *driver) perform(ctx context.Context, do job.Do, seen *job.Seen) error {
 	case job.DoChoose:
 		seen.Choice, err = d.choose(ctx)
 	case job.DoSurvey:
-		within(ctx, listLimit, func(ctx context.Context) {
-			seen.Survey = d.w.views.survey(ctx, &d.job.Record, do, d.now)
+		within(ctx, listTime(ctx), func(ctx context.Context) {
+			seen.Survey = d.w.views.survey(ctx, &d.job.Record, do, d.clock())
 		})
 	case job.DoPreempt:
-		seen.Preempt = d.preempt(ctx, do)
+		within(ctx, listLimit, func(ctx context.Context) { seen.Preempt = d.preempt(ctx, do) })
 	default:
 		err = d.performOn(ctx, do, seen)
 	}
@@ -65,7 +66,7 @@ func (d *driver) performOn(ctx context.Context, do job.Do, seen *job.Seen) error
 	case job.DoCreate:
 		within(ctx, createLimit, func(ctx context.Context) { seen.Create = d.create(ctx, site, a) })
 	case job.DoProbe:
-		within(ctx, probeLimit, func(ctx context.Context) { seen.Probe, err = d.probe(ctx, site, a) })
+		within(ctx, d.reach, func(ctx context.Context) { seen.Probe, err = d.probe(ctx, site, a) })
 	case job.DoStart:
 		within(ctx, startLimit, func(ctx context.Context) { seen.Start, err = d.start(ctx, site, a) })
 	case job.DoStop:
@@ -78,6 +79,16 @@ func (d *driver) performOn(ctx context.Context, do job.Do, seen *job.Seen) error
 		return fmt.Errorf("nobody knows how to %q", do.Kind)
 	}
 	return err
+}
+
+// listTime is how long a list may take: a bit less than the asker has left, so that a provider that hangs is what was
+// seen, and is decided on, instead of the end of the look.
+func listTime(ctx context.Context) time.Duration {
+	limit := listLimit
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end)*9/10)
+	}
+	return limit
 }
 
 func within(ctx context.Context, limit time.Duration, f func(context.Context)) {
@@ -111,36 +122,58 @@ func (d *driver) hold(ctx context.Context) (*bool, error) {
 	return &got, nil
 }
 
-// choose asks every provider for what could serve the task and picks one. A provider that cannot answer hides its
-// offers; only if nobody answers is that the result.
+// choose asks every provider for what could serve the task and picks one. A provider that does not answer hides its own
+// offers, and only those; but as long as one may only be away for a while, nothing is given up (G10).
 func (d *driver) choose(ctx context.Context) (*job.Chosen, error) {
 	req, err := d.request(ctx)
 	if err != nil {
 		return nil, err
 	}
-	want := req.Tasks[d.job.Cur].Resources
-	var offers []job.Offer
-	var fault *job.Fault
-	for _, site := range d.w.sites {
-		got, err := site.Provider.Offers(ctx, want)
-		if err != nil {
-			d.w.metrics.providerError(site.Provider.Name(), err)
-			if f := cloud.FaultOf(err); fault == nil || fault.Class.Permanent() {
-				fault = f
-			}
-			continue
-		}
-		offers = append(offers, got...)
-	}
+	t := req.Tasks[d.job.Cur]
+	offers, fault := d.offers(ctx, t.Resources)
 	if fault != nil && len(offers) == 0 {
 		return &job.Chosen{Fault: fault}, nil
 	}
 	seed := fnv.New64a()
 	fmt.Fprintf(seed, "%d/%d", d.job.ID, d.job.Cur) // never fails
-	return &job.Chosen{Choice: place.Choose(place.Input{
-		Offers: offers, Resources: want, Strategy: req.Tasks[d.job.Cur].Recovery.Strategy,
+	choice := place.Choose(place.Input{
+		Offers: offers, Resources: t.Resources, Strategy: t.Recovery.Strategy,
 		Search: d.job.Tasks[d.job.Cur].Search, Now: d.now(), Seed: seed.Sum64(), Backoff: d.w.backoff,
-	})}, nil
+	})
+	if choice.None != nil && fault != nil && !fault.Class.Permanent() {
+		return &job.Chosen{Fault: fault}, nil
+	}
+	return &job.Chosen{Choice: choice}, nil
+}
+
+// offers asks all providers at once. The fault is that of one which did not answer: of those, one that may answer later.
+func (d *driver) offers(ctx context.Context, want job.Resources) ([]job.Offer, *job.Fault) {
+	type answer struct {
+		provider string
+		offers   []job.Offer
+		err      error
+	}
+	answers := make(chan answer, len(d.w.sites))
+	for name, site := range d.w.sites {
+		go within(ctx, offersLimit, func(ctx context.Context) {
+			got, err := site.Provider.Offers(ctx, want)
+			answers <- answer{name, got, err}
+		})
+	}
+	var offers []job.Offer
+	var fault *job.Fault
+	for range d.w.sites {
+		a := <-answers
+		offers = append(offers, a.offers...)
+		if a.err == nil {
+			continue
+		}
+		d.w.metrics.providerError(a.provider, a.err)
+		if f := cloud.FaultOf(a.err); fault == nil || fault.Class.Permanent() {
+			fault = f
+		}
+	}
+	return offers, fault
 }
 
 func (d *driver) identity(a *job.Attempt) cloud.Identity {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/agent"
+	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/machine"
 	"github.com/outlast-dev/outlast/internal/spec"
@@ -105,7 +106,7 @@ func (d *driver) secrets(ctx context.Context, task int, names []string) (map[str
 // SecretKey is the name of a task's secret within the sealed set of a job.
 func SecretKey(task int, name string) string { return fmt.Sprintf("%d/%s", task, name) }
 
-// bundleError says that a workdir cannot be had at all.
+// bundleError says that a workdir cannot be had at all: the archive answers that there is none.
 type bundleError struct{ err error }
 
 func (e *bundleError) Error() string { return "workdir: " + e.err.Error() }
@@ -118,10 +119,10 @@ func (d *driver) sendWorkdir(ctx context.Context, c *machine.Client, dir, key st
 	}
 	bundle, err := d.w.archive.OpenBundle(ctx, key)
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if errors.Is(err, archive.ErrNotFound) {
+			return &bundleError{err}
 		}
-		return &bundleError{err}
+		return fmt.Errorf("workdir: %w", err) // the archive may only be away for a while (G10)
 	}
 	defer bundle.Close()
 	return c.Unpack(ctx, dir, bundleHash(key), bundle)
@@ -152,6 +153,9 @@ func (d *driver) probe(ctx context.Context, site *Site, a *job.Attempt) (*job.Pr
 	})
 	if err != nil {
 		out.Fault = nodeFault(err)
+	}
+	if ctx.Err() != nil {
+		return out, nil // the time ran out over the log, not over the answer: the next look goes on with the log
 	}
 	return out, storeErr
 }

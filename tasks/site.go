@@ -1,6 +1,8 @@
 package tasks
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,6 +30,38 @@ type Site struct {
 
 // Sites are the providers that a worker serves, by name.
 type Sites map[string]*Site
+
+// whereabouts is a region of a provider.
+type whereabouts struct{ provider, region string }
+
+// regions asks all providers at once for the regions that may hold machines. Those that fail, or do not answer within
+// the limit, are left out, and the error tells of them.
+func (s Sites) regions(ctx context.Context, limit time.Duration) ([]whereabouts, error) {
+	type answer struct {
+		provider string
+		regions  []string
+		err      error
+	}
+	answers := make(chan answer, len(s))
+	for name, site := range s {
+		go within(ctx, limit, func(ctx context.Context) {
+			regions, err := site.Provider.Regions(ctx)
+			answers <- answer{name, regions, err}
+		})
+	}
+	var all []whereabouts
+	var failed []error
+	for range s {
+		a := <-answers
+		if a.err != nil {
+			failed = append(failed, fmt.Errorf("regions of %s: %w", a.provider, a.err))
+		}
+		for _, region := range a.regions {
+			all = append(all, whereabouts{a.provider, region})
+		}
+	}
+	return all, errors.Join(failed...)
+}
 
 func (s Sites) of(provider string) (*Site, error) {
 	site, ok := s[provider]

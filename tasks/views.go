@@ -2,10 +2,18 @@ package tasks
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/outlast-dev/outlast/internal/cloud"
 	"github.com/outlast-dev/outlast/internal/job"
+)
+
+const (
+	wideLimit = 10 * time.Second // for regions that need not answer: one that hangs must not hold up every launch
+	aheadMost = 5 * time.Second  // by how much one reader of the store's clock may be ahead of another: a long round trip
 )
 
 // views answers "which machines are there" for one worker. A look that is new enough is shared by all who ask, so that
@@ -16,10 +24,11 @@ type views struct {
 	byKey map[string]*view
 }
 
+// view is the last list of a region.
 type view struct {
-	mu    sync.Mutex // held during a list: whoever comes meanwhile waits and often finds it new enough
-	at    job.Time
-	nodes []cloud.Node
+	turn   chan struct{} // held during a list: whoever comes meanwhile waits and often finds it new enough
+	listed time.Time     // when the provider was asked, by our own clock; zero if never
+	nodes  []cloud.Node
 }
 
 func newViews(sites Sites) *views { return &views{sites: sites, byKey: map[string]*view{}} }
@@ -29,92 +38,120 @@ func (v *views) of(provider, region string) *view {
 	defer v.mu.Unlock()
 	key := provider + "/" + region
 	if v.byKey[key] == nil {
-		v.byKey[key] = &view{}
+		v.byKey[key] = &view{turn: make(chan struct{}, 1)}
 	}
 	return v.byKey[key]
 }
 
-// list returns all machines of the deployment in a region as they were at or after newer, and when that was. now is
-// the store's clock. A list that failed changes nothing.
-func (v *views) list(ctx context.Context, provider, region string, newer job.Time, now func() job.Time) ([]cloud.Node, job.Time, error) {
+// list returns all machines of the deployment in a region as they were at or after newer, and when that was, both by the
+// asker's clock. A list that failed changes nothing.
+func (v *views) list(ctx context.Context, provider, region string, newer job.Time, c clock) ([]cloud.Node, job.Time, error) {
 	site, err := v.sites.of(provider)
 	if err != nil {
 		return nil, 0, err
 	}
-	w := v.of(provider, region)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.at >= newer && w.at > 0 {
-		return w.nodes, w.at, nil
-	}
-	at := now()
-	nodes, err := site.Provider.List(ctx, region)
-	if err != nil {
+	if err := reached(ctx, newer, c); err != nil {
 		return nil, 0, err
 	}
-	w.nodes, w.at = nodes, at
-	return nodes, at, nil
+	w := v.of(provider, region)
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+	case <-ctx.Done():
+		return nil, 0, fmt.Errorf("list %s/%s: %w", provider, region, context.Cause(ctx))
+	}
+	if w.listed.IsZero() || w.listed.Before(c.local(newer)) {
+		asked := time.Now()
+		nodes, err := site.Provider.List(ctx, region)
+		if err != nil {
+			return nil, 0, err
+		}
+		w.nodes, w.listed = nodes, asked
+	}
+	return w.nodes, c.of(w.listed), nil
+}
+
+// reached waits until a moment has come by the asker's clock. Another driver, whose answers came faster, may have
+// written down one that is a little ahead: a list made before it would have to be made again and again.
+func reached(ctx context.Context, t job.Time, c clock) error {
+	ahead := time.Until(c.local(t))
+	switch {
+	case ahead <= 0:
+		return nil
+	case ahead > aheadMost:
+		return fmt.Errorf("the store's clock is %s behind what it was", ahead.Round(time.Second))
+	default:
+		return sleep(ctx, ahead)
+	}
 }
 
 // survey is the view of one job: its machines in the regions of its live attempts, or what keeps one of those from
-// being seen. A wide one also has its machines in all other regions, as far as those answer.
-func (v *views) survey(ctx context.Context, rec *job.Record, do job.Do, now func() job.Time) *job.Survey {
-	s := &job.Survey{}
-	seen := map[whereabouts]bool{}
+// being seen. A wide one also has its machines in all other regions, as far as those answer in time.
+func (v *views) survey(ctx context.Context, rec *job.Record, do job.Do, c clock) *job.Survey {
+	needed := map[whereabouts]bool{}
 	for _, a := range rec.Live {
-		at := whereabouts{a.Offer.Provider, a.Offer.Region}
-		if seen[at] {
-			continue
-		}
-		seen[at] = true
-		if err := v.add(ctx, s, rec.ID, at, do.Newer, now); err != nil {
-			return &job.Survey{At: now(), Fault: cloud.FaultOf(err)}
+		needed[whereabouts{a.Offer.Provider, a.Offer.Region}] = true
+	}
+	all := maps.Clone(needed)
+	if do.Wide {
+		others, _ := v.sites.regions(ctx, wideLimit) // as far as they answer
+		for _, at := range others {
+			all[at] = true
 		}
 	}
-	if do.Wide {
-		for _, at := range v.everywhere(ctx) {
-			if !seen[at] {
-				_ = v.add(ctx, s, rec.ID, at, do.Newer, now) // as far as it answers
-			}
+	parts := make(chan part, len(all))
+	for at := range all {
+		limit := wideLimit
+		if needed[at] {
+			limit = listLimit
 		}
+		go within(ctx, limit, func(ctx context.Context) { parts <- v.part(ctx, at, do.Newer, c) })
+	}
+	s := &job.Survey{}
+	var fault *job.Fault
+	for range all {
+		p := <-parts
+		switch {
+		case p.err == nil:
+			p.into(s, rec.ID)
+		case needed[p.where]:
+			fault = cloud.FaultOf(p.err)
+		}
+	}
+	if fault != nil {
+		return &job.Survey{At: c.now(), Fault: fault}
 	}
 	return s
 }
 
-// whereabouts is a region of a provider.
-type whereabouts struct{ provider, region string }
-
-// everywhere lists all regions of all providers that answer.
-func (v *views) everywhere(ctx context.Context) []whereabouts {
-	var all []whereabouts
-	for name, site := range v.sites {
-		regions, err := site.Provider.Regions(ctx)
-		if err != nil {
-			continue
-		}
-		for _, region := range regions {
-			all = append(all, whereabouts{name, region})
-		}
-	}
-	return all
+// part is what one region adds to a survey.
+type part struct {
+	where  whereabouts
+	nodes  []cloud.Node
+	at     job.Time
+	settle time.Duration
+	err    error
 }
 
-// add takes the machines of one job in one region into a survey, which is as old as its oldest part.
-func (v *views) add(ctx context.Context, s *job.Survey, id job.ID, where whereabouts, newer job.Time, now func() job.Time) error {
-	nodes, at, err := v.list(ctx, where.provider, where.region, newer, now)
+func (v *views) part(ctx context.Context, where whereabouts, newer job.Time, c clock) part {
+	nodes, at, err := v.list(ctx, where.provider, where.region, newer, c)
 	if err != nil {
-		return err
+		return part{where: where, err: err}
 	}
-	if s.At == 0 || at < s.At {
-		s.At = at
+	return part{where: where, nodes: nodes, at: at, settle: v.sites[where.provider].Provider.Settle()}
+}
+
+// into takes the machines of one job into a survey, which is as old as its oldest part.
+func (p part) into(s *job.Survey, id job.ID) {
+	if s.At == 0 || p.at < s.At {
+		s.At = p.at
 	}
-	s.Settle = max(s.Settle, v.sites[where.provider].Provider.Settle())
-	for _, n := range nodes {
+	s.Settle = max(s.Settle, p.settle)
+	for _, n := range p.nodes {
 		if n.Job == id {
 			s.Nodes = append(s.Nodes, seenNode(n))
 		}
 	}
-	return nil
 }
 
 // seenNode is a provider's node as decisions see it.

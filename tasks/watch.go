@@ -27,11 +27,12 @@ func (w *Worker) watch(ctx context.Context, chain string) (time.Duration, error)
 		if err != nil {
 			return w.every, err
 		}
+		claimed := time.Now()
 		for _, corrupt := range due.Corrupt {
 			w.metrics.corrupt.Inc()
 			w.log.Error().Err(corrupt).Msg("a record is damaged and its job is left alone")
 		}
-		err = errors.Join(w.redispatch(ctx, due.Acts), w.lookAll(ctx, shard, due.Jobs))
+		err = errors.Join(w.redispatch(ctx, due.Acts), w.lookAll(ctx, shard, due.Jobs, claimed))
 		if err != nil || due.Len() < claimBatch {
 			return w.every, err
 		}
@@ -83,6 +84,9 @@ func (w *Worker) redispatchOne(ctx context.Context, o store.Overdue) error {
 	return w.queue.Dispatch(ctx, o.ID, o.Step, n)
 }
 
+// errBusy ends a look that never began: all places were taken for too long.
+var errBusy = errors.New("this worker has no place for another look")
+
 // look is a job on its way through one look.
 type look struct {
 	d    *driver
@@ -93,29 +97,30 @@ type look struct {
 
 // lookAll looks at the claimed jobs, several at a time, and commits what was decided in batches. It returns when most
 // are done: a slow one goes on by itself, so that it delays nobody.
-func (w *Worker) lookAll(ctx context.Context, shard int, jobs []store.Claimed) error {
+func (w *Worker) lookAll(ctx context.Context, shard int, jobs []store.Claimed, claimed time.Time) error {
 	if len(jobs) == 0 {
 		return nil
 	}
 	results := make(chan look, len(jobs))
+	queueing, done := context.WithDeadlineCause(ctx, claimed.Add(w.claim/3), errBusy) // later looks would not be in time
+	defer done()
 	for i := range jobs {
-		select {
-		case w.looks <- struct{}{}:
-		case <-ctx.Done():
-			results <- look{d: w.newDriver(&jobs[i], func() error { return nil }), err: context.Cause(ctx)}
+		leave, err := w.places.enter(queueing)
+		if err != nil {
+			results <- look{d: w.newDriver(&jobs[i], nil), err: err}
 			continue
 		}
 		w.bodies.Go(func() {
-			defer func() { <-w.looks }()
-			results <- w.lookAt(ctx, &jobs[i])
+			defer leave()
+			results <- w.lookAt(ctx, &jobs[i], claimed)
 		})
 	}
-	done := make(chan error, 1)
-	w.bodies.Go(func() { done <- w.commitLooks(ctx, shard, results, len(jobs)) })
+	committed := make(chan error, 1)
+	w.bodies.Go(func() { committed <- w.commitLooks(ctx, shard, results, len(jobs)) })
 	patience := time.NewTimer(tickWait)
 	defer patience.Stop()
 	select {
-	case err := <-done:
+	case err := <-committed:
 		return err
 	case <-patience.C:
 		return nil
@@ -123,20 +128,22 @@ func (w *Worker) lookAll(ctx context.Context, shard int, jobs []store.Claimed) e
 }
 
 // lookAt observes one job and decides, as far as that goes without an act. It commits nothing.
-func (w *Worker) lookAt(tick context.Context, c *store.Claimed) look {
-	began, limit := time.Now(), w.claim*4/5 // a look ends before its claim can
+func (w *Worker) lookAt(tick context.Context, c *store.Claimed, claimed time.Time) look {
+	end := claimed.Add(w.claim * 4 / 5) // a look ends before its claim can
 	// The tick may end before a slow body does; the worker's stop must still reach it.
-	ctx, done := context.WithTimeout(context.WithoutCancel(tick), limit)
+	ctx, done := context.WithDeadline(context.WithoutCancel(tick), end)
 	defer done()
 	defer context.AfterFunc(w.stopping, done)()
 	w.metrics.looks.Inc()
 	w.looked.Add(1)
 	d := w.newDriver(c, func() error {
-		if time.Since(began) >= limit {
+		if !time.Now().Before(end) {
 			return context.DeadlineExceeded
 		}
 		return nil
 	})
+	d.read = claimed
+	d.reach = min(d.reach, time.Until(end)/2) // a node that hangs leaves time to ask its provider
 	l := look{d: d}
 	l.err = guarded(func() error {
 		seen := job.Seen{}
@@ -229,7 +236,7 @@ func (w *Worker) commitGroup(ctx context.Context, shard int, group []look) error
 // concludeLook ends a look that did not come to a decision.
 func (w *Worker) concludeLook(ctx context.Context, l look) error {
 	switch {
-	case w.stopping.Err() != nil:
+	case w.stopping.Err() != nil, errors.Is(l.err, errBusy):
 		return w.handOver(l.d)
 	case errors.Is(l.err, store.ErrUnavailable) || errors.Is(l.err, context.DeadlineExceeded) || errors.Is(l.err, context.Canceled):
 		return nil // the claim runs out, and somebody looks again: slowness is no fault of the job

@@ -58,6 +58,7 @@ const (
 	// dead worker's job is driven again within 20 s (G1).
 	DefaultClaim = 15 * time.Second
 	defaultWide  = 32
+	fleetWide    = 8 // regions listed at a time
 	reportEvery  = 5 * time.Second
 	stopWithin   = 20 * time.Second // asynq pushes back what is not done by then
 )
@@ -87,7 +88,7 @@ type Worker struct {
 
 	stopping context.Context //nolint:containedctx // the life of the worker: ends when it is told to stop
 	stop     context.CancelCauseFunc
-	looks    chan struct{}  // bounds the jobs looked at at a time
+	places   *places        // bound the jobs looked at at a time
 	bodies   sync.WaitGroup // looks that outlive their tick
 	loops    sync.WaitGroup
 	servers  []*asynq.Server
@@ -112,7 +113,7 @@ func New(cfg Config) *Worker {
 		cfg: cfg, log: cfg.Log, store: cfg.Store, queue: NewDispatcher(cfg.Queue), sites: cfg.Sites, views: newViews(cfg.Sites),
 		archive: cfg.Archive, identity: cfg.Identity, leases: lease.NewKeeper(cfg.Store.Redis(), cfg.LeaseTTL), metrics: newMetrics(cfg.Metrics),
 		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second, claim: cfg.Claim, silence: cfg.Silence,
-		looks: make(chan struct{}, cfg.Looks),
+		places: newPlaces(cfg.Looks, cfg.Claim/15),
 	}
 	w.stopping, w.stop = context.WithCancelCause(context.Background())
 	return w
@@ -137,13 +138,16 @@ func (w *Worker) Start(ctx context.Context) error {
 		w.log.Error().Err(err).Msg("this worker takes no work")
 		return nil
 	}
-	acts, watch := asynq.NewServeMux(), asynq.NewServeMux()
+	acts, watch, fleet := asynq.NewServeMux(), asynq.NewServeMux(), asynq.NewServeMux()
 	for _, step := range []job.Step{job.StepLaunch, job.StepRecover, job.StepCleanup} {
 		acts.HandleFunc(string(step), w.handleAct)
 	}
-	acts.HandleFunc("fleet", w.handleTick(w.fleet))
+	fleet.HandleFunc("fleet", w.handleTick(w.fleet))
 	watch.HandleFunc("watch", w.handleTick(w.watch))
-	if err := w.serve(acts, w.cfg.Acts, map[string]int{QueueControl: 6, QueueLaunch: 3, QueueFleet: 2}); err != nil {
+	if err := w.serve(acts, w.cfg.Acts, map[string]int{QueueControl: 2, QueueLaunch: 1}); err != nil {
+		return err
+	}
+	if err := w.serve(fleet, fleetWide, map[string]int{QueueFleet: 1}); err != nil { // regions that hang take no act's place
 		return err
 	}
 	if err := w.serve(watch, w.cfg.Watchers, map[string]int{QueueWatch: 1}); err != nil {

@@ -153,11 +153,15 @@ func (s *Store) LoadMany(ctx context.Context, ids []job.ID) (known map[job.ID]jo
 	for i, id := range ids {
 		cmds[i] = pipe.HGetAll(ctx, s.keys.of(id, "job"))
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, nil, unavailable("load", err)
-	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	for i, c := range cmds {
-		if len(c.Val()) == 0 {
+		switch {
+		case c.Err() != nil && redis.HasErrorPrefix(c.Err(), wrongType):
+			damaged[ids[i]] = &CorruptError{ID: ids[i], Err: c.Err()}
+			continue
+		case c.Err() != nil:
+			return nil, nil, unavailable("load", c.Err())
+		case len(c.Val()) == 0:
 			continue
 		}
 		rec, err := decode(ids[i], c.Val())
