@@ -146,7 +146,7 @@ func (b *bench) running(w *Worker, count int) []job.ID {
 	ids := b.submit(count)
 	for _, id := range ids {
 		d := b.begun(w, id, job.PhaseStarted)
-		next := d.job.Record.Clone()
+		next := d.job.Clone()
 		next.Step, next.Tasks[0].Status = job.StepWatch, job.Running
 		next.Tasks[0].StartedAt, next.Tasks[0].LastRecoveredAt, next.Live[0].StartedAt = d.now(), d.now(), d.now()
 		next.Due = d.now()
@@ -416,9 +416,10 @@ func TestViewsCompareMomentsNotClocks(t *testing.T) {
 		lists := 0
 		far := &rented{name: "far", list: func(context.Context, string) ([]cloud.Node, error) { lists++; return nil, nil }}
 		v := newViews(Sites{"far": site(far, nil)})
-		real := clock{store: job.TimeOf(time.Now()), read: time.Now()}
-		late := clock{store: real.store, read: real.read.Add(500 * time.Millisecond)} // its answer took half a second
-		time.Sleep(time.Second)
+		pass := func(d time.Duration) { _ = sleep(t.Context(), d) } // of fake time
+		prompt := clock{store: job.TimeOf(time.Now()), read: time.Now()}
+		late := clock{store: prompt.store, read: prompt.read.Add(500 * time.Millisecond)} // its answer took half a second
+		pass(time.Second)
 		ask := func(newer job.Time, c clock) job.Time {
 			t.Helper()
 			_, at, err := v.list(t.Context(), "far", "r", newer, c)
@@ -430,8 +431,8 @@ func TestViewsCompareMomentsNotClocks(t *testing.T) {
 			}
 			return at
 		}
-		ask(real.now(), real)
-		time.Sleep(100 * time.Millisecond)
+		ask(prompt.now(), prompt)
+		pass(100 * time.Millisecond)
 		order := late.now() // after the list, though it shows an earlier time
 		ask(order, late)
 		if lists != 2 {
@@ -442,7 +443,7 @@ func TestViewsCompareMomentsNotClocks(t *testing.T) {
 			t.Error("a list that is new enough was made again")
 		}
 		// What a quicker driver has written down lies in the future of a late one: it waits, and asks once.
-		ask(real.now()+1, late)
+		ask(prompt.now()+1, late)
 		if lists != 3 {
 			t.Errorf("%d lists for one question", lists-2)
 		}
@@ -474,7 +475,7 @@ func TestHangingRegionIsLeftOut(t *testing.T) {
 		if took := time.Since(c.read); s.Fault != nil || len(s.Nodes) != 2 || took > wideLimit {
 			t.Errorf("have %+v after %s", s, took)
 		}
-		go v.list(t.Context(), "far", "hung", c.now(), c) //nolint:errcheck // it hangs until the end of the test
+		go v.list(t.Context(), "far", "hung", c.now(), c) // it hangs until the end of the test
 		synctest.Wait()
 		ctx, done := context.WithTimeout(t.Context(), time.Second)
 		defer done()
@@ -612,7 +613,7 @@ func TestKnownCancelInterruptsNothing(t *testing.T) {
 	w := b.worker(func(c *Config) { c.Sites, c.LeaseTTL = Sites{"far": site(far, nil)}, 600*time.Millisecond })
 	id := b.submit(1)[0]
 	d := b.begun(w, id, job.PhaseStarted)
-	next := d.job.Record.Clone()
+	next := d.job.Clone()
 	next.Step, next.Tasks[0].Status, next.Dispatch = job.StepCleanup, job.Cancelling, 2
 	next.Live[0].Phase, next.Live[0].Saved = job.PhaseClosing, true
 	if err := d.commit(t.Context(), next, false); err != nil {

@@ -142,7 +142,7 @@ func (d *driver) save(ctx context.Context, site *Site, a *job.Attempt) (*job.Out
 		return out, nil
 	case ctx.Err() != nil: // the log is long: it goes on from where it is, and not for ever, as with any fault
 		out.Fault = &job.Fault{Class: job.Transient, Text: fmt.Sprintf("the log was archived up to byte %d when the time was up", p.Kept)}
-		return out, nil
+		return out, nil //nolint:nilerr // it is what came of it
 	case isStoreError(err):
 		return nil, err
 	default:

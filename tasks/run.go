@@ -155,7 +155,7 @@ func (d *driver) probe(ctx context.Context, site *Site, a *job.Attempt) (*job.Pr
 		out.Fault = nodeFault(err)
 	}
 	if ctx.Err() != nil {
-		return out, nil // the time ran out over the log, not over the answer: the next look goes on with the log
+		return out, nil //nolint:nilerr // the time ran out over the log, not over the answer: the next look goes on with it
 	}
 	return out, storeErr
 }
