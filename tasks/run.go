@@ -86,7 +86,7 @@ func (d *driver) secrets(ctx context.Context, task int, names []string) (map[str
 		return nil, err
 	}
 	if d.w.identity == nil {
-		return nil, errors.New("this worker has no identity to open secrets with: set secret_identity")
+		return nil, errors.New("this worker has no identity to open secrets with: set identity")
 	}
 	all, err := d.w.identity.Open(sealed)
 	if err != nil {
