@@ -72,15 +72,16 @@ func TestG11_LongLogIsSavedInParts(t *testing.T) {
 	text := []byte(strings.Repeat("0123456789abcde\n", 1<<18)) // 4 MiB
 	d := b.chatty(files, agent.Exited, &text)
 	d.job.Live[0].Exit = &job.Exit{Stage: "run"}
+	ctx, done := context.WithCancel(t.Context())
+	defer done()
 	quick, slow := d.w.sites["far"].Dialer, 0
 	d.w.sites["far"].Dialer = node(func(ctx context.Context, args []string) (agent.Status, error) {
 		if slow++; slow == 5 { // the first question is whether it is there
+			done() // the time of the act is up
 			return hangs(ctx, args)
 		}
 		return quick.(node)(ctx, args)
 	})
-	ctx, done := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer done()
 	out, err := d.save(ctx, d.w.sites["far"], &d.job.Live[0])
 	if err != nil || out.Fault == nil || out.Fault.Class != job.Transient {
 		t.Fatalf("have %+v, %v, want a transient fault", out, err)
@@ -129,7 +130,6 @@ func TestAnswerCountsWithoutItsLog(t *testing.T) {
 		t.Errorf("have %+v, %v", p, err)
 	}
 }
-
 
 // Ensure that an archive which is away at the start of the user's code is a pause, and only the answer that there is no
 // such bundle ends the task (G10).

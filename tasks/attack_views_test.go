@@ -9,7 +9,6 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/cloud"
 	"github.com/outlast-dev/outlast/internal/job"
-	"github.com/outlast-dev/outlast/internal/store"
 )
 
 // Ensure that a record which cannot be read, of whatever kind, does not keep the collector from the machines of others (G4).
