@@ -1,7 +1,7 @@
 // Command bench measures what docs/performance.md tells, with a real Redis and real processes: the worker's own binary, its
 // machines and what runs on them. It submits and watches as the client does, through the store and the queue.
 //
-//	go run ./bench                    everything, 200 samples of each latency (about ten minutes)
+//	go run ./bench                    everything, 200 samples of each latency (12 to 15 minutes)
 //	go run ./bench -quick             a first look, in about a minute
 //	go run ./bench -only submit,look  some of it
 //	go run ./bench -json out.json     the same as JSON
