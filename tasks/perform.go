@@ -246,10 +246,6 @@ func nodeFault(err error) *job.Fault {
 	if err == nil {
 		return nil
 	}
-	var refused *machine.CommandError
-	if errors.As(err, &refused) {
-		return &job.Fault{Class: job.Transient, Text: refused.Error()}
-	}
 	return &job.Fault{Class: job.Transient, Text: err.Error()}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/machine"
+	"github.com/outlast-dev/outlast/internal/seal"
 	"github.com/outlast-dev/outlast/internal/spec"
 )
 
@@ -46,6 +47,7 @@ func (d *driver) start(ctx context.Context, site *Site, a *job.Attempt) (*job.Pr
 		status, err = c.Start(ctx, dir, order)
 		return err
 	})
+	err = seal.NewRedactor(order.Secrets).Error(err) // a refusal may quote what it was sent (G12)
 	var lost *bundleError
 	switch {
 	case isStoreError(err):
