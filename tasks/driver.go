@@ -178,7 +178,12 @@ func (d *driver) quietly(err error) error {
 
 // fault counts an error of our own against the job's budget and gives the claim back.
 func (d *driver) fault(ctx context.Context, why error) error {
-	d.log.Error().Err(why).Msg("an error inside outlast; the job is looked at again later")
+	line := d.log.Error().Err(why)
+	var panicked *panicError
+	if errors.As(why, &panicked) {
+		line = line.Bytes("stack", panicked.stack)
+	}
+	line.Msg("an error inside outlast; the job is looked at again later")
 	d.w.metrics.faults.Inc()
 	return d.finish(ctx, job.Faulted(d.job.Record, why.Error(), d.w.rules, d.now()))
 }

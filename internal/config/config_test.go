@@ -220,14 +220,3 @@ func TestDefaultsAreValidAndLieInTheStateDirectory(t *testing.T) {
 		}
 	}
 }
-
-func TestAClientHasOnlyTheFlagsItNeeds(t *testing.T) {
-	t.Parallel()
-	flags := pflag.NewFlagSet("enqueue", pflag.ContinueOnError)
-	AddClientFlags(flags, Defaults())
-	var got []string
-	flags.VisitAll(func(f *pflag.Flag) { got = append(got, f.Name) })
-	if want := []string{"archive", "config", "home", "log-format", "log-level", "redis"}; !cmp.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}

@@ -24,15 +24,10 @@ const (
 )
 
 // AddFlags adds the flags of all settings to a command of the worker.
-func AddFlags(flags *pflag.FlagSet, defaults Config) { addFlags(flags, defaults, false) }
-
-// AddClientFlags adds the flags of the settings that a client needs.
-func AddClientFlags(flags *pflag.FlagSet, defaults Config) { addFlags(flags, defaults, true) }
-
-func addFlags(flags *pflag.FlagSet, defaults Config, clientOnly bool) {
+func AddFlags(flags *pflag.FlagSet, defaults Config) {
 	flags.String(configFlag, "", "configuration file (default: config.yaml in the user's configuration directory)")
 	for _, s := range settings() {
-		if s.noFlag || clientOnly && !s.client {
+		if s.noFlag {
 			continue
 		}
 		switch f := s.at(&defaults).(type) {
@@ -57,7 +52,7 @@ type layer struct {
 }
 
 // Load reads the settings: flags over environment over file over defaults. flags may be nil, and are those of AddFlags or
-// AddClientFlags, perhaps among others. environ is what os.Environ returns. All mistakes are reported at once.
+// some of them, perhaps among others. environ is what os.Environ returns. All mistakes are reported at once.
 func Load(defaults Config, flags *pflag.FlagSet, environ []string) (Config, error) {
 	fromEnv, err := envLayer(environ)
 	if err != nil {

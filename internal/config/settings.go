@@ -6,7 +6,6 @@ import "strings"
 type setting[T any] struct {
 	key    string
 	usage  string
-	client bool // of use to the client, too
 	noFlag bool // a flag would show it to every user of the computer, or cannot express it
 	at     func(*T) any
 	mask   func(string) string // takes secrets out of the value; only for types that do not do so themselves
@@ -26,17 +25,17 @@ const zonesKey = "local.zones"
 // settings is the one table of what can be set.
 func settings() []setting[Config] {
 	return []setting[Config]{
-		{key: "redis", client: true, at: func(c *Config) any { return &c.Redis },
+		{key: "redis", at: func(c *Config) any { return &c.Redis },
 			usage: "URL of Redis: redis://, rediss://, unix://, redis+cluster://a,b or redis+sentinel://a,b/name"},
-		{key: "home", client: true, at: func(c *Config) any { return &c.Home },
+		{key: "home", at: func(c *Config) any { return &c.Home },
 			usage: "directory for what this computer keeps"},
-		{key: "archive", client: true, at: func(c *Config) any { return &c.Archive }, mask: maskURL,
+		{key: "archive", at: func(c *Config) any { return &c.Archive }, mask: maskURL,
 			usage: "URL of the bucket for bundles and logs (default: a directory in home)"},
-		{key: "log_format", client: true, at: func(c *Config) any { return &c.LogFormat },
+		{key: "log_format", at: func(c *Config) any { return &c.LogFormat },
 			usage: "form of log lines: auto, console or json"},
-		{key: "log_level", client: true, at: func(c *Config) any { return &c.LogLevel },
+		{key: "log_level", at: func(c *Config) any { return &c.LogLevel },
 			usage: "least level of log lines: debug, info, warn or error"},
-		{key: "http_token", client: true, noFlag: true, at: func(c *Config) any { return &c.HTTPToken },
+		{key: "http_token", noFlag: true, at: func(c *Config) any { return &c.HTTPToken },
 			usage: "token that browsers and API clients must show"},
 		{key: "http", at: func(c *Config) any { return &c.HTTP },
 			usage: "address to serve pages, API and metrics on"},

@@ -10,15 +10,14 @@ import (
 
 // Rules are the numbers that decisions use. The zero value of a field is not a default: start from [DefaultRules].
 type Rules struct {
-	Deployment   string        // part of every attempt's token
-	Quick        time.Duration // between looks while something is expected
-	Quiet        time.Duration // between looks at a job that only runs
-	ExitGrace    time.Duration // from a failing exit to the view that tells a preemption from the user's failure
-	Probes       int           // probes without an answer, and
-	ProbeTime    time.Duration // time without an answer, both needed for a verdict
-	BootTimeout  time.Duration // from create to running, and from running to started
-	StopGrace    time.Duration // between TERM and KILL when a task is stopped
-	NeverGoUnder time.Duration // shortest wait that is worth ending an act for
+	Deployment  string        // part of every attempt's token
+	Quick       time.Duration // between looks while something is expected
+	Quiet       time.Duration // between looks at a job that only runs
+	ExitGrace   time.Duration // from a failing exit to the view that tells a preemption from the user's failure
+	Probes      int           // probes without an answer, and
+	ProbeTime   time.Duration // time without an answer, both needed for a verdict
+	BootTimeout time.Duration // from create to running, and from running to started
+	StopGrace   time.Duration // between TERM and KILL when a task is stopped
 }
 
 // DefaultRules are the numbers of the specification.

@@ -40,12 +40,3 @@ func visible(r rune) string {
 	quoted := fmt.Sprintf("%+q", r)
 	return quoted[1 : len(quoted)-1]
 }
-
-// Short returns [Text] cut to at most n characters, the last of which then is an ellipsis.
-func Short(s string, n int) string {
-	runes := []rune(Text(s))
-	if len(runes) <= n {
-		return string(runes)
-	}
-	return string(runes[:max(n-1, 0)]) + "…"
-}
