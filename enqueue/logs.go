@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlast-dev/outlast/internal/account"
 	"github.com/outlast-dev/outlast/internal/follow"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/render"
@@ -132,7 +133,7 @@ func beginLine(a job.Attempt) string {
 		line = fmt.Sprintf("── task %d, attempt %d", a.Task, a.Number)
 	}
 	if a.Offer.Provider != "" {
-		line += " on " + place(a.Offer)
+		line += " on " + account.Place(a.Offer)
 	}
 	return line + " ──"
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlast-dev/outlast/internal/account"
 	"github.com/outlast-dev/outlast/internal/cloud"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/render"
@@ -27,8 +28,8 @@ const (
 type machine struct {
 	cloud.Node
 	cloud.Verdict
-	AgeSeconds float64 `json:"age_s"`
-	SeenAt     stamp   `json:"seen_at"` // when its provider listed it
+	AgeSeconds float64      `json:"age_s"`
+	SeenAt     account.Time `json:"seen_at"` // when its provider listed it
 }
 
 // fleet is all machines of the deployment, as their providers listed them.
@@ -42,7 +43,7 @@ type fleet struct {
 type fleetView struct {
 	Provider string
 	Region   string
-	At       stamp
+	At       account.Time
 	Fresh    bool
 	Error    string
 }
@@ -95,15 +96,15 @@ func (d *deployment) fleet(ctx context.Context) (fleet, job.Time, error) {
 	}
 	f := fleet{Machines: []machine{}, Views: []fleetView{}}
 	var nodes []cloud.Node
-	seenAt := map[string]stamp{}
+	seenAt := map[string]account.Time{}
 	for _, v := range views {
-		f.Views = append(f.Views, fleetView{v.Provider, v.Region, stamp(v.At), v.At >= asked, v.Error})
+		f.Views = append(f.Views, fleetView{v.Provider, v.Region, account.Time(v.At), v.At >= asked, v.Error})
 		var of []cloud.Node
 		if err := json.Unmarshal(v.Machines, &of); err != nil && len(v.Machines) > 0 {
 			return fleet{}, 0, fmt.Errorf("view of %s/%s: %w", v.Provider, v.Region, err)
 		}
 		nodes = append(nodes, of...)
-		seenAt[v.Provider+"/"+v.Region] = stamp(v.At)
+		seenAt[v.Provider+"/"+v.Region] = account.Time(v.At)
 	}
 	records, err := d.owners(ctx, nodes)
 	if err != nil {
@@ -203,7 +204,7 @@ func (a *app) showFleet(f fleet, now job.Time) error {
 	var rows [][]string
 	for _, m := range f.Machines {
 		rows = append(rows, []string{
-			render.Text(m.ID), place(job.Offer{Provider: m.Provider, Region: m.Region, Zone: m.Zone}), render.Text(string(m.State)),
+			render.Text(m.ID), account.Place(job.Offer{Provider: m.Provider, Region: m.Region, Zone: m.Zone}), render.Text(string(m.State)),
 			owner(m), age(m), a.verdict(m.Kind), whyOf(m),
 		})
 	}

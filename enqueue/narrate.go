@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlast-dev/outlast/internal/account"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/render"
 )
@@ -77,7 +78,7 @@ func (n *narrator) tellEvents(ctx context.Context, chain bool) {
 		fresh = fresh[max(len(fresh)-1, 0):] // how it stands
 	}
 	for _, e := range fresh {
-		if line := eventLine(e, chain); worthTelling(e, chain) {
+		if line := account.EventLine(e, chain); worthTelling(e, chain) {
 			n.say("job %d %s", n.id, line)
 		}
 	}
@@ -117,7 +118,7 @@ func (n *narrator) waiting(r *job.Record, now time.Time) string {
 		return ""
 	}
 	n.told = true
-	return fmt.Sprintf("job %d waits: %s", n.id, explain(r.Wait.For))
+	return fmt.Sprintf("job %d waits: %s", n.id, account.Explain(r.Wait.For))
 }
 
 // repeatAfter is when trouble that lasts is told again.
@@ -135,12 +136,12 @@ func (n *narrator) complain(err error) {
 // end tells how the job stands.
 func (n *narrator) end(s job.Status, r *job.Record) {
 	line := fmt.Sprintf("job %d %s", n.id, s)
-	cause := accountOf(r, 0).Cause
+	cause := account.Of(r, 0).Cause
 	if cause != nil && s != job.Succeeded {
-		line += ": " + explain(*cause)
+		line += ": " + account.Explain(*cause)
 	}
 	if wait := r.Wait.For; !s.Terminal() && !wait.IsZero() {
-		line += ", waits: " + explain(wait)
+		line += ", waits: " + account.Explain(wait)
 	}
 	n.say("%s", line)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/outlast-dev/outlast/internal/account"
 	"github.com/outlast-dev/outlast/internal/job"
 )
 
@@ -79,7 +80,7 @@ func TestEventLine(t *testing.T) {
 		{job.Event{Kind: "attempt", To: "closing", Attempt: 2, Cause: lost}, false, "attempt 2 closing: taken"},
 		{job.Event{Kind: "note", Cause: lost}, false, "taken (n-1)"},
 	} {
-		if got := eventLine(tc.e, tc.chain); got != tc.want {
+		if got := account.EventLine(tc.e, tc.chain); got != tc.want {
 			t.Errorf("%+v is %q, want %q", tc.e, got, tc.want)
 		}
 	}

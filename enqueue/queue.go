@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlast-dev/outlast/internal/account"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/render"
 	"github.com/outlast-dev/outlast/internal/store"
@@ -50,9 +51,9 @@ func (a *app) queueJobs(c *cobra.Command, q store.Query) error {
 		return err
 	}
 	records, bad := d.store.List(ctx, q)
-	jobs := make([]account, len(records))
+	jobs := make([]account.Job, len(records))
 	for i := range records {
-		jobs[i] = accountOf(&records[i], now)
+		jobs[i] = account.Of(&records[i], now)
 	}
 	if a.json() {
 		return errors.Join(a.printJSON(jobs), errors.Join(bad...))
@@ -85,7 +86,7 @@ func countsLine(counts map[job.Status]int64) string {
 	return strings.Join(parts, "  ")
 }
 
-func (a *app) queueTable(jobs []account, now job.Time) error {
+func (a *app) queueTable(jobs []account.Job, now job.Time) error {
 	columns := []render.Column{
 		{Title: "ID", Right: true}, {Title: "NAME", Max: 16}, {Title: "STATUS"}, {Title: "SUBMITTED"}, {Title: "RAN"},
 		{Title: "REC", Right: true}, {Title: "NOTE", Max: 20},
@@ -101,7 +102,7 @@ func (a *app) queueTable(jobs []account, now job.Time) error {
 }
 
 // progress tells which task of a chain a job is at.
-func progress(j account) string {
+func progress(j account.Job) string {
 	if len(j.Tasks) < 2 {
 		return ""
 	}
@@ -115,7 +116,7 @@ func progress(j account) string {
 }
 
 // note is the one thing worth knowing about a job beside its status: why it ended or waits, or where it runs.
-func note(j account) string {
+func note(j account.Job) string {
 	switch {
 	case j.Cause != nil && (j.Status.Failure() || j.Status == job.Recovering):
 		return string(j.Cause.Code)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlast-dev/outlast/internal/account"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
 )
@@ -120,7 +121,7 @@ func (w *waiting) look(ctx context.Context) error {
 				return err
 			}
 		case r.Ended():
-			w.tell(waited{id, r.Status(), accountOf(&r, 0).Cause}, exitCode(outcome(r.Status())))
+			w.tell(waited{id, r.Status(), account.Of(&r, 0).Cause}, exitCode(outcome(r.Status())))
 		}
 	}
 	if len(w.left) <= promptFor && time.Since(w.prompt) >= promptAgain {
@@ -158,7 +159,7 @@ func (w *waiting) tell(one waited, code int) {
 	}
 	line := fmt.Sprintf("job %d %s", one.ID, w.app.onOut.status(one.Status, string(one.Status)))
 	if one.Cause != nil {
-		line += ": " + explain(*one.Cause)
+		line += ": " + account.Explain(*one.Cause)
 	}
 	fmt.Fprintln(w.app.out, line)
 }

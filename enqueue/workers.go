@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlast-dev/outlast/internal/account"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/render"
 	"github.com/outlast-dev/outlast/internal/store"
@@ -16,16 +17,16 @@ const silent = 30 * time.Second
 
 // workerAccount is a worker as programs read it.
 type workerAccount struct {
-	Name      string `json:"name"`
-	Host      string `json:"host"`
-	PID       int    `json:"pid"`
-	Version   string `json:"version"`
-	State     string `json:"state"` // "ready", "not ready" or "silent"
-	Why       string `json:"why,omitempty"`
-	Acts      int    `json:"acts"`
-	Looks     int64  `json:"looks"`
-	StartedAt stamp  `json:"started_at"`
-	SeenAt    stamp  `json:"seen_at"`
+	Name      string       `json:"name"`
+	Host      string       `json:"host"`
+	PID       int          `json:"pid"`
+	Version   string       `json:"version"`
+	State     string       `json:"state"` // "ready", "not ready" or "silent"
+	Why       string       `json:"why,omitempty"`
+	Acts      int          `json:"acts"`
+	Looks     int64        `json:"looks"`
+	StartedAt account.Time `json:"started_at"`
+	SeenAt    account.Time `json:"seen_at"`
 }
 
 func workersCommand(a *app) *cobra.Command {
@@ -69,7 +70,7 @@ on while one is left.`,
 func workerOf(w store.Worker, now job.Time) workerAccount {
 	out := workerAccount{
 		Name: w.Name, Host: w.Host, PID: w.PID, Version: w.Version, State: "ready", Why: w.Why, Acts: w.Acts, Looks: w.Looks,
-		StartedAt: stamp(w.StartedAt), SeenAt: stamp(w.SeenAt),
+		StartedAt: account.Time(w.StartedAt), SeenAt: account.Time(w.SeenAt),
 	}
 	switch age := now.Sub(w.SeenAt); {
 	case age > silent:

@@ -172,7 +172,7 @@ func (d *decision) note(cause Cause) {
 // wait says what the job waits for. The tries that led to it are kept. It is never empty: a wait that was over before
 // it began would go round without a pause.
 func (d *decision) wait(cause Cause, until Time) Do {
-	until = max(until, d.now.Add(pollFirst))
+	until = max(until, d.now.Add(shortest))
 	if d.Wait.For.Code != cause.Code {
 		d.Wait.Since = d.now
 	}

@@ -162,7 +162,7 @@ func (d *decision) stop(a *Attempt) Do {
 		return d.stopped(a)
 	}
 	a.Tries++
-	return d.wait(Cause{Code: CodeClosing, Text: "waits for the user's code to end"}, d.now.Add(grow(stopPoll, quietGrowth, a.Tries-1, pollMax)))
+	return d.wait(Cause{Code: CodeClosing, Text: "waits for the user's code to end"}, d.now.Add(grow(shortest, quietGrowth, a.Tries-1, pollMax)))
 }
 
 // stopped goes on with the closing: nothing more is to be told to the user's code.
@@ -172,10 +172,8 @@ func (d *decision) stopped(a *Attempt) Do {
 	return d.next()
 }
 
-const (
-	stopSlack = 5 * time.Second // the agent kills at the end of the grace; this is for it to say so
-	stopPoll  = 20 * time.Millisecond
-)
+// stopSlack is for the agent, which kills at the end of the grace, to say so.
+const stopSlack = 5 * time.Second
 
 // stopGrace is what the canceller asked for, else the task's own, else the default.
 func (d *decision) stopGrace() time.Duration {

@@ -359,7 +359,7 @@ func (d *decision) watchLeaving(old *Attempt) (Do, bool) {
 const stale = 15 * time.Second
 
 // pace is the wait between two looks at a machine that is expected soon.
-func pace(tries int) time.Duration { return grow(bootFirst, quietGrowth, tries-1, pollMax) }
+func pace(tries int) time.Duration { return grow(shortest, quietGrowth, tries-1, pollMax) }
 
 // codeOf gives the cause code for a class of fault.
 func codeOf(f Fault) Code {

@@ -21,6 +21,18 @@ type Request struct {
 	Tasks    []TaskRequest `json:"tasks"`
 	Rank     int           `json:"rank,omitempty"`  // 0..Count-1 among the jobs of one submission
 	Count    int           `json:"count,omitempty"` // jobs of that submission; 0 counts as 1
+
+	Webhooks     []Webhook     `json:"webhooks,omitempty"`
+	LogRetention time.Duration `json:"log_retention,omitempty"` // from the job's end; 0 leaves it to the deployment, negative is for ever
+	ShowSecrets  bool          `json:"show_secrets,omitempty"`  // leave the values of secrets in the job's own output
+}
+
+// Webhook is a URL that is told what happens to a job.
+type Webhook struct {
+	URL       string   `json:"url,omitempty"`
+	URLSecret string   `json:"url_secret,omitempty"` // name of the secret that holds the URL instead: some URLs are passwords
+	Events    []string `json:"events,omitempty"`     // statuses in lower case, or those of SkyPilot's callback; none means all
+	SignWith  string   `json:"sign_with,omitempty"`  // name of the secret that signs what is sent
 }
 
 // TaskRequest is one task of the chain as the user wrote it.
@@ -31,9 +43,31 @@ type TaskRequest struct {
 	Envs      map[string]string `json:"envs,omitempty"`
 	Secrets   []string          `json:"secrets,omitempty"` // names only; values travel sealed
 	Workdir   string            `json:"workdir,omitempty"` // key of the bundle in the archive, "" for none
-	Setup     string            `json:"setup,omitempty"`   // bash
-	Run       string            `json:"run,omitempty"`     // bash; empty means the task succeeds at once
-	Grace     time.Duration     `json:"grace,omitempty"`   // between TERM and KILL when stopped; 0 = default
+	Files     []FileMount       `json:"files,omitempty"`
+	Setup     string            `json:"setup,omitempty"` // bash
+	Run       string            `json:"run,omitempty"`   // bash; empty means the task succeeds at once
+	Nodes     int               `json:"nodes,omitempty"` // machines, all or none; 0 counts as 1
+	Grace     time.Duration     `json:"grace,omitempty"` // between TERM and KILL when stopped; 0 = default
+
+	MaxDuration   time.Duration `json:"max_duration,omitempty"` // of the user's code in all attempts together; 0 is no limit
+	MaxWait       time.Duration `json:"max_wait,omitempty"`     // without a machine in one go; 0 is no limit
+	OnNotice      OnNotice      `json:"on_notice,omitzero"`
+	EventCallback string        `json:"event_callback,omitempty"` // bash, run by a worker at each change of status
+}
+
+// FileMount is a file or folder that is brought to a place on the node.
+type FileMount struct {
+	Path   string `json:"path"`             // on the node: absolute, below ~/, or relative to the work directory
+	Bundle string `json:"bundle,omitempty"` // key of the bundle in the archive, for what came from the user's computer
+	File   string `json:"file,omitempty"`   // name within the bundle if the source is one file, "" for a folder
+	Source string `json:"source,omitempty"` // s3://..., gs://..., https://..., for what lies elsewhere
+	Mode   string `json:"mode,omitempty"`   // COPY, MOUNT or MOUNT_CACHED, for a source
+}
+
+// OnNotice says what happens on the node when the provider gives notice. The notice file appears in any case.
+type OnNotice struct {
+	Signal string `json:"signal,omitempty"` // that run gets: "TERM" if empty, "none" for none, or INT, HUP, USR1, USR2
+	Run    string `json:"run,omitempty"`    // bash, beside run
 }
 
 // Resources says which machines would do: one of Any, tried cheapest first, or in the
@@ -51,6 +85,19 @@ type Want struct {
 	CPUs     Quantity `json:"cpus,omitzero"`
 	MemoryGB Quantity `json:"memory,omitzero"`
 	UseSpot  bool     `json:"use_spot,omitempty"`
+
+	Type             string            `json:"type,omitempty"`        // the provider's name for a kind of machine
+	Accelerator      string            `json:"accelerator,omitempty"` // "A100", "" for none asked for
+	AcceleratorCount float64           `json:"accelerator_count,omitempty"`
+	AcceleratorArgs  map[string]string `json:"accelerator_args,omitempty"`
+	MaxPrice         float64           `json:"max_price,omitempty"` // per hour; 0 is no limit
+	DiskGB           float64           `json:"disk,omitempty"`      // 0 leaves it to the provider
+	DiskTier         string            `json:"disk_tier,omitempty"`
+	LocalDisk        string            `json:"local_disk,omitempty"`
+	NetworkTier      string            `json:"network_tier,omitempty"`
+	Image            string            `json:"image,omitempty"` // "docker:NAME" or the provider's own
+	Ports            []string          `json:"ports,omitempty"` // "8080" or "8000-8010"
+	Labels           map[string]string `json:"labels,omitempty"`
 }
 
 // Quantity is an amount as written in a job file: "4" is exactly four, "4+" at least four.
@@ -98,6 +145,9 @@ type Offer struct {
 	Price    float64 `json:"price"` // per hour, in the provider's currency
 	CPUs     float64 `json:"cpus,omitempty"`
 	MemoryGB float64 `json:"memory,omitempty"`
+
+	Accelerator      string  `json:"accelerator,omitempty"` // "A100"
+	AcceleratorCount float64 `json:"accelerator_count,omitempty"`
 }
 
 // String names the offer for people: "local/a spot", "aws/us-east-1/us-east-1a p4d.24xlarge on-demand".

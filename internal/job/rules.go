@@ -43,7 +43,7 @@ const (
 	slotRecheck  = 30 * time.Second // a granted slot wakes the job; this is for a grant that got lost
 	maxCallWait  = 30 * time.Second
 	maxCloseWait = 5 * time.Minute       // a machine that cannot be ended is tried for ever, at this pace
-	bootFirst    = 20 * time.Millisecond // a local machine is up in less than a tenth of a second
+	shortest     = 20 * time.Millisecond // of all waits; a local machine is up in less than a tenth of a second
 	pollFirst    = 50 * time.Millisecond
 	pollMax      = 2 * time.Second
 )
