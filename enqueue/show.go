@@ -157,22 +157,10 @@ func (a *app) attemptTable(h account.History, now job.Time) error {
 			number = fmt.Sprintf("%d.%d", at.Task, at.Number)
 		}
 		rows = append(rows, []string{
-			number, account.Place(at.Offer), account.Kind(at.Offer), price(at.Offer.Price), string(at.Phase), ran(at, now), endOf(at),
+			number, account.Place(at.Offer), account.Kind(at.Offer), price(at.Offer.Price), string(at.Phase), ran(at, now), account.EndOf(at),
 		})
 	}
 	return render.Table(a.out, columns, rows)
-}
-
-// endOf is why an attempt ended, in few words.
-func endOf(a account.Attempt) string {
-	switch {
-	case a.Exit != nil && (a.Why == nil || a.Exit.Code == 0 || a.Why.Code == job.CodeUserExit):
-		return fmt.Sprintf("exit code %d", a.Exit.Code)
-	case a.Why != nil:
-		return render.Text(a.Why.Text)
-	default:
-		return ""
-	}
 }
 
 // ran is how long the user's code ran in an attempt.

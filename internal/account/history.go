@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/outlast-dev/outlast/internal/job"
@@ -10,6 +11,7 @@ import (
 // History is all that is known about a job.
 type History struct {
 	Job
+	Cost     float64   `json:"cost"` // of its machines so far, as far as their prices tell
 	Attempts []Attempt `json:"attempts"`
 	Events   []Event   `json:"events"`
 }
@@ -23,9 +25,12 @@ type Attempt struct {
 	Nodes   []job.Node `json:"nodes,omitempty"`
 	Intent  Time       `json:"intent_at"`
 	Created Time       `json:"created_at"`
+	Ready   Time       `json:"ready_at"`
 	Started Time       `json:"started_at"`
 	Ended   Time       `json:"ended_at"`
+	Closing Time       `json:"closing_at"`
 	Gone    Time       `json:"gone_at"`
+	Cost    float64    `json:"cost"` // so far, in the provider's currency
 	Exit    *job.Exit  `json:"exit,omitempty"`
 	Why     *job.Cause `json:"why,omitempty"`
 }
@@ -56,17 +61,47 @@ func HistoryOf(r *job.Record, past []job.Attempt, events []job.Event, now job.Ti
 	h := History{Job: Of(r, now), Attempts: []Attempt{}, Events: []Event{}}
 	for _, list := range [][]job.Attempt{past, r.Live} {
 		for _, at := range list {
-			h.Attempts = append(h.Attempts, Attempt{
-				Task: at.Task, Number: at.Number, Phase: at.Phase, Offer: at.Offer, Nodes: at.Nodes,
-				Intent: Time(at.IntentAt), Created: Time(at.CreatedAt), Started: Time(at.StartedAt),
-				Ended: Time(at.EndedAt), Gone: Time(at.GoneAt), Exit: at.Exit, Why: causeOrNil(at.Why),
-			})
+			h.Attempts = append(h.Attempts, attemptOf(at, now))
+			h.Cost += h.Attempts[len(h.Attempts)-1].Cost
 		}
 	}
 	for _, e := range events {
 		h.Events = append(h.Events, Event{Time(e.At), e.Kind, e.Task, e.Attempt, e.From, e.To, causeOrNil(e.Cause)})
 	}
 	return h
+}
+
+func attemptOf(at job.Attempt, now job.Time) Attempt {
+	return Attempt{
+		Task: at.Task, Number: at.Number, Phase: at.Phase, Offer: at.Offer, Nodes: at.Nodes,
+		Intent: Time(at.IntentAt), Created: Time(at.CreatedAt), Ready: Time(at.ReadyAt), Started: Time(at.StartedAt),
+		Ended: Time(at.EndedAt), Closing: Time(at.ClosingAt), Gone: Time(at.GoneAt),
+		Cost: cost(at, now), Exit: at.Exit, Why: causeOrNil(at.Why),
+	}
+}
+
+// cost is what the machines of an attempt have cost until now. A machine costs from its creation until it is gone.
+func cost(at job.Attempt, now job.Time) float64 {
+	end := at.GoneAt
+	if end.IsZero() {
+		end = now
+	}
+	if at.CreatedAt.IsZero() || end < at.CreatedAt {
+		return 0
+	}
+	return at.Offer.Price * float64(max(1, len(at.Nodes))) * end.Sub(at.CreatedAt).Hours()
+}
+
+// EndOf is why an attempt ended, in few words; "" if it goes on.
+func EndOf(a Attempt) string {
+	switch {
+	case a.Exit != nil && (a.Why == nil || a.Exit.Code == 0 || a.Why.Code == job.CodeUserExit):
+		return fmt.Sprintf("exit code %d", a.Exit.Code)
+	case a.Why != nil:
+		return render.Text(cmp.Or(a.Why.Text, string(a.Why.Code)))
+	default:
+		return ""
+	}
 }
 
 // causeOrNil keeps causes that say anything: some only have a sentence.
