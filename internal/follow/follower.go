@@ -30,6 +30,15 @@ type Selection struct {
 	Attempt int  // only this one; 0 means all
 	Tail    int  // begin with so many lines of the newest attempt; 0 means with the first line of the first
 	Follow  bool // until the job, or what was selected, has ended
+
+	From Position // begin there, instead of what Tail says; the zero Position is none
+}
+
+// Position is a place in a job's output: who broke off there can go on from it. Attempts count from 1.
+type Position struct {
+	Task    int
+	Attempt int
+	Offset  int64 // of the next byte
 }
 
 // AllTasks selects the whole chain.
@@ -42,6 +51,7 @@ type Follower struct {
 	Out     io.Writer
 
 	Begin  func(a job.Attempt)               // before the output of another attempt than the one shown before
+	At     func(Position)                    // where the reading stands: before each write with what Begin tells, and after each look
 	Seen   func(context.Context, job.Record) // the record, after each look
 	Beat   func(context.Context)             // every BeatEvery while following
 	Broken func(error)                       // something failed, and is tried again
@@ -68,7 +78,12 @@ func (f *Follower) Run(ctx context.Context, sel Selection) (job.Record, error) {
 		return rec, err
 	}
 	r := &reading{f: f, sel: sel, task: max(sel.Task, 0), attempt: max(sel.Attempt, 1)}
-	if sel.Tail > 0 {
+	switch {
+	case sel.From != Position{}:
+		if err := r.resume(&rec); err != nil {
+			return rec, err
+		}
+	case sel.Tail > 0:
 		if err := r.jump(ctx, &rec); err != nil {
 			return rec, err
 		}
@@ -90,6 +105,7 @@ func (r *reading) run(ctx context.Context, rec job.Record) (job.Record, error) {
 			r.f.Seen(ctx, rec)
 		}
 		done, err := r.step(ctx, &rec)
+		r.tell()
 		if done || !r.sel.Follow || errors.Is(err, errOutput) {
 			return rec, err
 		}

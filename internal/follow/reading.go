@@ -13,6 +13,9 @@ import (
 // errOutput says that the reader of the output is gone, for whom nothing else is worth trying.
 var errOutput = errors.New("write the output")
 
+// ErrNoPosition says that a job's output cannot have such a position.
+var ErrNoPosition = errors.New("no such place in the output")
+
 // reading is how far a follower has come.
 type reading struct {
 	f       *Follower
@@ -175,6 +178,36 @@ func (r *reading) jump(ctx context.Context, rec *job.Record) error {
 	return r.log.Last(ctx, r.output(job.Attempt{Task: r.task, Number: r.attempt}), r.sel.Tail)
 }
 
+// resume goes to where another reading broke off.
+func (r *reading) resume(rec *job.Record) error {
+	from := r.sel.From
+	if from.Task < 0 || from.Task >= len(rec.Tasks) || from.Attempt < 1 || from.Offset < 0 {
+		return fmt.Errorf("job %d: task %d, attempt %d, byte %d: %w", rec.ID, from.Task, from.Attempt, from.Offset, ErrNoPosition)
+	}
+	r.task, r.attempt = from.Task, from.Attempt
+	r.log = r.newLog()
+	r.log.Seek(from.Offset)
+	switch {
+	case from.Offset > 0:
+		r.shown = &job.Attempt{Task: from.Task, Number: from.Attempt}
+	case from.Task > 0 || from.Attempt > 1: // another one was shown before: the change is told
+		r.shown = &job.Attempt{}
+	}
+	return nil
+}
+
+// tell says where the reading stands.
+func (r *reading) tell() {
+	if r.f.At == nil {
+		return
+	}
+	at := Position{Task: r.task, Attempt: r.attempt}
+	if r.log != nil {
+		at.Offset = r.log.Offset()
+	}
+	r.f.At(at)
+}
+
 // newest is the number of the newest attempt of the task that has run, or 1.
 func (r *reading) newest(ctx context.Context, rec *job.Record) (int, error) {
 	newest := 1
@@ -202,6 +235,7 @@ func (o *output) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
+	o.r.tell()
 	if was := o.r.shown; was == nil || was.Task != o.a.Task || was.Number != o.a.Number {
 		if was != nil && o.r.f.Begin != nil {
 			o.r.f.Begin(o.a)
