@@ -191,8 +191,8 @@ func (l *Log) lastArchived(ctx context.Context, lines int) ([]byte, int64, error
 	}
 }
 
-// Seek makes the byte at an offset the next one to show.
-func (l *Log) Seek(offset int64) { l.offset, l.last = offset, 0 }
+// Begin makes the byte at an offset the next one to show.
+func (l *Log) Begin(offset int64) { l.offset, l.last = offset, 0 }
 
 // Offset is how far the output was shown, in bytes.
 func (l *Log) Offset() int64 { return l.offset }

@@ -186,7 +186,7 @@ func (r *reading) resume(rec *job.Record) error {
 	}
 	r.task, r.attempt = from.Task, from.Attempt
 	r.log = r.newLog()
-	r.log.Seek(from.Offset)
+	r.log.Begin(from.Offset)
 	switch {
 	case from.Offset > 0:
 		r.shown = &job.Attempt{Task: from.Task, Number: from.Attempt}
