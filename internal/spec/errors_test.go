@@ -97,9 +97,9 @@ func TestProblems(t *testing.T) {
 
 // TestOptionProblems ensures that what is wrong with the command line is said without a place in the file.
 func TestOptionProblems(t *testing.T) {
-	high := 1001
+	high := Override{Flag: "--priority", Field: "resources.priority", Values: []string{"1001"}}
 	got := problems(t, "run: x", Options{
-		Name: "a\nb", Priority: &high,
+		Name: "a\nb", Overrides: []Override{high},
 		Env: map[string]string{"A B": "1", "X": "\x00"}, Secret: map[string]string{"\x1b[31m": "s", "OK": "\xff"},
 	})
 	slices.Sort(got)
@@ -107,7 +107,7 @@ func TestOptionProblems(t *testing.T) {
 		`--env "A B": is not the name of a variable: letters, digits and _ only, not starting with a digit`,
 		`--env X: has a value with a NUL character, which no program can be given`,
 		`--name: "a\nb" has characters that can not be printed`,
-		`--priority: is 1001 (it must be from -1000 to 1000)`,
+		`--priority: is "1001" (it must be an integer from -1000 to 1000)`,
 		`--secret "\x1b[31m": is not the name of a variable: letters, digits and _ only, not starting with a digit`,
 		`--secret OK: has a value that is not UTF-8 text`,
 	}

@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -18,12 +19,15 @@ type Job struct {
 
 // Options are what the command line says beside the file, and what wins over it.
 type Options struct {
-	Env      map[string]string // for every task
-	Secret   map[string]string // for every task
-	Name     string            // of the job, "" to leave it to the file
-	Priority *int              // nil to leave it to the file
-	Dir      string            // where relative workdirs start; "" is the current folder, for ParseFile that of the file
-	User     string            // who submits, for people only
+	Env       map[string]string // for every task
+	Secret    map[string]string // for every task
+	Overrides []Override        // of fields, for every task
+	Name      string            // of the job, "" to leave it to the file
+	Dir       string            // where relative paths start; "" is the current folder, for ParseFile that of the file
+	User      string            // who submits, for people only
+
+	// Look looks for the local files that a job names. Nil is for nobody looks, for ParseFile os.Stat.
+	Look func(path string) (fs.FileInfo, error)
 }
 
 // Parse reads a job file. name is how errors call it, and names the job if nothing else does. The error, if any, is an
@@ -47,9 +51,10 @@ func ParseFile(path string, opt Options) (Job, error) {
 	if opt.Dir == "" {
 		opt.Dir = filepath.Dir(path)
 	}
-	d := newDecoder(path, opt)
-	d.stats = os.Stat
-	return d.parseJob(data)
+	if opt.Look == nil {
+		opt.Look = os.Stat
+	}
+	return newDecoder(path, opt).parseJob(data)
 }
 
 func newDecoder(name string, opt Options) *decoder {
@@ -68,12 +73,6 @@ func (d *decoder) parseJob(data []byte) (Job, error) {
 // finish applies the options that concern the whole job.
 func (d *decoder) finish() (Job, error) {
 	d.job.Request.User = d.opt.User
-	if v := d.opt.Priority; v != nil {
-		if *v < job.MinPriority || *v > job.MaxPriority {
-			d.option("--priority", fmt.Sprintf("is %d", *v), fmt.Sprintf("it must be from %d to %d", job.MinPriority, job.MaxPriority))
-		}
-		d.job.Request.Priority = *v
-	}
 	if err := d.err(); err != nil {
 		return Job{}, err
 	}

@@ -226,8 +226,8 @@ func TestSameFileElsewhere(t *testing.T) {
 
 // TestPriorityOption ensures that the command line's priority wins.
 func TestPriorityOption(t *testing.T) {
-	five := 5
-	if got := mustParse(t, "resources: {priority: 9}", Options{Priority: &five}).Request.Priority; got != 5 {
+	five := Override{Flag: "--priority", Field: "resources.priority", Values: []string{"5"}}
+	if got := mustParse(t, "resources: {priority: 9}", Options{Overrides: []Override{five}}).Request.Priority; got != 5 {
 		t.Errorf("priority %d, want 5", got)
 	}
 }

@@ -53,8 +53,11 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// position is a place in the file; the zero position is the file as a whole.
-type position struct{ line, column int }
+// position is a place in the file; the zero position is the file as a whole. What a flag says has no place in it.
+type position struct {
+	line, column int
+	flag         string
+}
 
 // report collects problems while a file is read.
 type report struct {
@@ -65,6 +68,10 @@ type report struct {
 
 // add notes a problem at a place of the file.
 func (r *report) add(at position, field, what, want string) {
+	if at.flag != "" {
+		r.option(at.flag, what, want)
+		return
+	}
 	r.append(Problem{File: r.file, Line: at.line, Column: at.column, Field: field, What: what, Want: want})
 }
 

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -39,6 +40,12 @@ func (r *report) integer(n *node, path string, least, most int) (int, bool) {
 		return 0, false
 	}
 	return int(n.integer), true
+}
+
+// wholeNumber reads what YAML would take for an integer, in the one form that needs no knowledge of YAML.
+func wholeNumber(s string) (int64, bool) {
+	i, err := strconv.ParseInt(s, 10, 64)
+	return i, err == nil && s == strconv.FormatInt(i, 10)
 }
 
 // boolean reads true or false, and the other words that SkyPilot's YAML 1.1 takes for them.

@@ -31,11 +31,11 @@ func (r *report) parse(data []byte) []ast.Node {
 	}
 	tokens, err := scan(text)
 	if err != nil {
-		r.add(position{1, 1}, "", "is not YAML", "")
+		r.add(position{line: 1, column: 1}, "", "is not YAML", "")
 		return nil
 	}
 	if len(tokens) > maxTokens {
-		r.add(position{1, 1}, "", fmt.Sprintf("has more than %d YAML tokens", maxTokens), "a job file is a few hundred")
+		r.add(position{line: 1, column: 1}, "", fmt.Sprintf("has more than %d YAML tokens", maxTokens), "a job file is a few hundred")
 		return nil
 	}
 	var docs []ast.Node
@@ -99,7 +99,7 @@ func (r *report) document(text string, tokens token.Tokens) (body ast.Node) {
 // wants a reader to do.
 func (r *report) text(data []byte) (string, bool) {
 	if len(data) > maxBytes {
-		r.add(position{}, "", fmt.Sprintf("is larger than %d bytes", maxBytes), "put data into the workdir, not into the job file")
+		r.add(position{}, "", fmt.Sprintf("is larger than %d bytes", maxBytes), "data belongs into the workdir or a bucket")
 		return "", false
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -111,10 +111,10 @@ func (r *report) text(data []byte) (string, bool) {
 	for i, c := range s {
 		switch {
 		case c == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd"):
-			r.add(position{line, column}, "", "is not UTF-8 text", "save the file as UTF-8")
+			r.add(position{line: line, column: column}, "", "is not UTF-8 text", "save the file as UTF-8")
 			return "", false
 		case c < ' ' && c != '\n' && c != '\t', c == 0x7f:
-			r.add(position{line, column}, "", fmt.Sprintf("is not text: it has the control character %U", c), "give a YAML file")
+			r.add(position{line: line, column: column}, "", fmt.Sprintf("is not text: it has the control character %U", c), "give a text file")
 			return "", false
 		case c == '\n':
 			line, column = line+1, 1
@@ -146,7 +146,7 @@ func scan(text string) (token.Tokens, error) {
 func (r *report) syntax(text string, err error) {
 	var se *yaml.SyntaxError
 	if !errors.As(err, &se) {
-		r.add(position{1, 1}, "", "is not YAML", "")
+		r.add(position{line: 1, column: 1}, "", "is not YAML", "")
 		return
 	}
 	at := tokenPlace(se.Token)

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,9 +19,8 @@ const (
 // decoder turns the documents of a file into a job.
 type decoder struct {
 	*report
-	opt   Options
-	stats func(string) (fs.FileInfo, error) // looks for a workdir; nil if nobody looks
-	job   Job
+	opt Options
+	job Job
 
 	prioritySet bool
 	priorityAt  position
@@ -104,6 +102,7 @@ func (d *decoder) jobName(header *node, tasks []*node, fallback string) {
 
 // task reads one task of the chain.
 func (d *decoder) task(n *node, index, count int) {
+	n = d.override(n)
 	d.checkFields(n, "", taskFields())
 	var t job.TaskRequest
 	t.Name = d.taskName(n, index, count)
@@ -202,13 +201,13 @@ func (d *decoder) workdir(n *node) string {
 			return ""
 		}
 		dir = filepath.Join(home, dir[1:])
-	case !filepath.IsAbs(dir):
+	case !filepath.IsAbs(dir) && n.at.flag == "":
 		dir = filepath.Join(d.opt.Dir, dir)
 	}
-	if d.stats == nil {
+	if d.opt.Look == nil {
 		return dir
 	}
-	if info, err := d.stats(dir); err != nil || !info.IsDir() {
+	if info, err := d.opt.Look(dir); err != nil || !info.IsDir() {
 		d.add(n.at, "workdir", quote(n.text)+" is not a folder", right)
 	}
 	return dir

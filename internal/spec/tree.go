@@ -308,9 +308,9 @@ func place(n ast.Node) position { return tokenPlace(tokenOf(n)) }
 
 func tokenPlace(t *token.Token) position {
 	if t == nil || t.Position == nil {
-		return position{1, 1}
+		return position{line: 1, column: 1}
 	}
-	return position{max(t.Position.Line, 1), max(t.Position.Column, 1)}
+	return position{line: max(t.Position.Line, 1), column: max(t.Position.Column, 1)}
 }
 
 // tokenOf returns the token that a node starts with, or an empty one.
