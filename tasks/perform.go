@@ -130,6 +130,13 @@ func (d *driver) choose(ctx context.Context) (*job.Chosen, error) {
 		return nil, err
 	}
 	t := req.Tasks[d.job.Cur]
+	// Before a machine is paid for: can its code be given what it needs?
+	if _, err := d.secrets(ctx, d.job.Cur, t.Secrets); err != nil {
+		if fault := locked(err); fault != nil {
+			return &job.Chosen{Fault: fault}, nil
+		}
+		return nil, err
+	}
 	offers, fault := d.offers(ctx, t.Resources)
 	if fault != nil && len(offers) == 0 {
 		return &job.Chosen{Fault: fault}, nil

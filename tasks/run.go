@@ -26,11 +26,14 @@ func (d *driver) start(ctx context.Context, site *Site, a *job.Attempt) (*job.Pr
 	if err != nil {
 		return nil, err
 	}
+	out := &job.Probe{Attempt: a.Number, At: at}
 	order, err := d.startRequest(ctx, a, req)
+	if out.Fault = locked(err); out.Fault != nil {
+		return out, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	out := &job.Probe{Attempt: a.Number, At: at}
 	var status agent.Status
 	err = d.onNode(ctx, site, a, func(c *machine.Client, node job.Node) error {
 		dir := site.Dir(node)
@@ -88,11 +91,11 @@ func (d *driver) secrets(ctx context.Context, task int, names []string) (map[str
 		return nil, err
 	}
 	if d.w.identity == nil {
-		return nil, errors.New("this worker has no identity to open secrets with: set identity")
+		return nil, &lockedError{fmt.Errorf("worker %s has no identity to open secrets with", d.w.cfg.Name)}
 	}
 	all, err := d.w.identity.Open(sealed)
 	if err != nil {
-		return nil, fmt.Errorf("open the secrets: %w", err)
+		return nil, &lockedError{fmt.Errorf("worker %s: %w", d.w.cfg.Name, err)}
 	}
 	out := map[string]string{}
 	for _, name := range names {
@@ -103,6 +106,21 @@ func (d *driver) secrets(ctx context.Context, task int, names []string) (map[str
 		out[name] = v
 	}
 	return out, nil
+}
+
+// lockedError says that this worker cannot open a job's secrets. Another one may: it is no fault of the job.
+type lockedError struct{ err error }
+
+func (e *lockedError) Error() string { return e.err.Error() }
+func (e *lockedError) Unwrap() error { return e.err }
+
+// locked is the fault that such an error is; nil for any other.
+func locked(err error) *job.Fault {
+	var cannot *lockedError
+	if !errors.As(err, &cannot) {
+		return nil
+	}
+	return &job.Fault{Class: job.Locked, Text: cannot.Error()}
 }
 
 // SecretKey is the name of a task's secret within the sealed set of a job.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/job"
-	"github.com/outlast-dev/outlast/internal/seal"
 	"github.com/outlast-dev/outlast/internal/store"
 	"github.com/outlast-dev/outlast/lease"
 )
@@ -30,7 +29,7 @@ type Config struct {
 	Queue    redis.UniversalClient // for asynq alone, prepared with KeepWrites; not closed by the worker
 	Sites    Sites
 	Archive  *archive.Archive
-	Identity *seal.Identity // opens secrets; nil if this worker cannot
+	Identity Opener // opens secrets; nil if this worker cannot
 	Log      zerolog.Logger
 	Metrics  prometheus.Registerer // nil for none
 	Rules    job.Rules             // Deployment is filled in
@@ -47,6 +46,11 @@ type Config struct {
 	// Points, if set, is called before and after each commit and each thing done in the world, with its name: tests
 	// kill a worker there.
 	Points func(point string)
+}
+
+// Opener opens sealed secrets: a seal.Identity, or a seal.Keyring that learns of new keys.
+type Opener interface {
+	Open(sealed []byte) (map[string]string, error)
 }
 
 // Defaults.
@@ -75,7 +79,7 @@ type Worker struct {
 	sites    Sites
 	views    *views
 	archive  *archive.Archive
-	identity *seal.Identity
+	identity Opener
 	leases   *lease.Keeper
 	metrics  *metrics
 	rules    job.Rules
@@ -93,6 +97,7 @@ type Worker struct {
 	loops    sync.WaitGroup
 	servers  []*asynq.Server
 	started  job.Time
+	refused  atomic.Pointer[error] // why this worker takes no work at all
 	looked   atomic.Int64
 	busy     atomic.Int64
 }
@@ -135,6 +140,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.started = now
 	w.loops.Go(w.report)
 	if err := w.Ready(); err != nil {
+		w.refused.Store(&err)
 		w.log.Error().Err(err).Msg("this worker takes no work")
 		return nil
 	}
@@ -218,6 +224,9 @@ func (w *Worker) Stop() {
 
 // Ready returns nil, or why the worker takes no work.
 func (w *Worker) Ready() error {
+	if why := w.refused.Load(); why != nil {
+		return *why // also when what was in the way has gone since: it has to be started again
+	}
 	if w.cfg.Ready == nil {
 		return nil
 	}

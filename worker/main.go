@@ -2,6 +2,7 @@
 //
 //	worker run   one of a fleet, on a Redis that is there
 //	worker dev   everything in one process, Redis included, for a laptop
+//	worker identity   the key that opens the secrets of jobs
 //
 // The same binary is what runs on the machines of the local provider: "worker machine" is the machine itself and "worker
 // agent" the agent on it. Both are called by workers, not by people.
@@ -73,6 +74,6 @@ func command() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(runCommand(), devCommand())
+	root.AddCommand(runCommand(), devCommand(), identityCommand())
 	return root
 }

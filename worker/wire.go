@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +18,6 @@ import (
 	"github.com/outlast-dev/outlast/internal/cloud/local"
 	"github.com/outlast-dev/outlast/internal/config"
 	"github.com/outlast-dev/outlast/internal/job"
-	"github.com/outlast-dev/outlast/internal/seal"
 	"github.com/outlast-dev/outlast/internal/store"
 	"github.com/outlast-dev/outlast/internal/version"
 	"github.com/outlast-dev/outlast/internal/web"
@@ -30,6 +30,8 @@ type service struct {
 	web     *web.Server
 	archive *archive.Archive
 	clients []redis.UniversalClient
+	loops   sync.WaitGroup
+	end     context.CancelFunc // of the loops
 }
 
 // httpPatience is how long answers under way may take at the end.
@@ -38,6 +40,8 @@ const httpPatience = 5 * time.Second
 // start connects, opens the deployment or founds it, and begins to work.
 func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *service, err error) {
 	s := &service{}
+	var looping context.Context
+	looping, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -57,12 +61,15 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 	}
 	tasks.KeepWrites(queue)
 	s.clients = append(s.clients, queue)
-	identity, err := seal.LoadOrCreate(cfg.Identity)
+	key, err := holdKey(cfg)
 	if err != nil {
 		return nil, err
 	}
-	st, err := found(ctx, cfg, records, identity)
+	st, err := found(ctx, cfg, records, key)
 	if err != nil {
+		return nil, err
+	}
+	if err := key.publish(ctx, st, log); err != nil {
 		return nil, err
 	}
 	if s.archive, err = archive.Open(ctx, st.Deployment().Archive); err != nil {
@@ -75,11 +82,11 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), tasks.NewCollector(st))
 	s.worker = tasks.New(tasks.Config{
-		Name: cfg.Worker, Version: version.String(), Store: st, Queue: queue, Sites: sites, Archive: s.archive, Identity: identity,
+		Name: cfg.Worker, Version: version.String(), Store: st, Queue: queue, Sites: sites, Archive: s.archive, Identity: key.opener(),
 		Log: log.With().Str("worker", cfg.Worker).Logger(), Metrics: metrics, Rules: rules(cfg),
 		Caps:     caps(cfg),
 		LeaseTTL: cfg.Lease, Claim: cfg.Claim, Backoff: cfg.Backoff, Looks: cfg.Concurrency.Watch, Acts: cfg.Concurrency.Acts,
-		Ready: fit(cfg, st, identity),
+		Ready: fit(cfg, st, key),
 	})
 	if s.web, err = web.Start(web.Config{
 		Listen: cfg.HTTP, Token: string(cfg.HTTPToken), Metrics: metrics, Ready: s.ready(st),
@@ -93,12 +100,13 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 	}); err != nil {
 		return nil, err
 	}
+	s.loops.Go(func() { key.follow(looping, st, log) })
 	return s, s.worker.Start(ctx)
 }
 
 // found opens the deployment in Redis, and makes it if this is its first worker.
-func found(ctx context.Context, cfg config.Config, rdb redis.UniversalClient, identity *seal.Identity) (*store.Store, error) {
-	want := store.Deployment{Shards: cfg.Shards, Archive: cfg.Archive, Recipient: identity.Recipient(), Caps: caps(cfg)}
+func found(ctx context.Context, cfg config.Config, rdb redis.UniversalClient, key *keyholder) (*store.Store, error) {
+	want := store.Deployment{Shards: cfg.Shards, Archive: cfg.Archive, Recipient: key.recipient(), Caps: caps(cfg)}
 	if serves(cfg, "local") {
 		host, err := thisComputer(cfg)
 		if err != nil {
@@ -110,27 +118,14 @@ func found(ctx context.Context, cfg config.Config, rdb redis.UniversalClient, id
 }
 
 // fit tells whether this worker can serve the deployment: one that cannot takes no work.
-func fit(cfg config.Config, st *store.Store, identity *seal.Identity) func() error {
+func fit(cfg config.Config, st *store.Store, key *keyholder) func() error {
 	return func() error {
 		d := st.Deployment()
 		if here, err := thisComputer(cfg); serves(cfg, "local") && (err != nil || here != d.LocalHost) {
 			return fmt.Errorf("the machines of this deployment's local provider live on %s, this worker is on %s: start it there, or with a provider list without local for another deployment", d.LocalHost, here)
 		}
-		if !opens(identity, d.Recipient) {
-			return fmt.Errorf("the key in %s does not open this deployment's secrets: give every worker the same file", cfg.Identity)
-		}
-		return nil
+		return key.fit()
 	}
-}
-
-// opens reports whether one of the keys in an identity is that of a recipient.
-func opens(identity *seal.Identity, recipient string) bool {
-	sealed, err := seal.Seal(recipient, map[string]string{"KEY": "value"})
-	if err != nil {
-		return false
-	}
-	_, err = identity.Open(sealed)
-	return err == nil
 }
 
 // ready is what /readyz says.
@@ -216,6 +211,8 @@ func (s *service) stop() error {
 }
 
 func (s *service) close() error {
+	s.end()
+	s.loops.Wait()
 	var errs []error
 	if s.web != nil {
 		ctx, done := context.WithTimeout(context.Background(), httpPatience)

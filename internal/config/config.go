@@ -25,6 +25,9 @@ type Config struct {
 	Worker    string   // name of this worker, unique in its deployment
 	Providers []string // names of those that this deployment rents machines from
 	Identity  string   // path of the file that opens sealed secrets
+	// IdentityKey is the content of such a file, instead of one. Only the environment may hold it.
+	IdentityKey Secret
+	Secrets     string // SecretsAuto, SecretsRequired or SecretsOff
 
 	Concurrency Concurrency
 	Shards      int // of the job index; fixed when a deployment first starts
@@ -79,6 +82,13 @@ type Zone struct {
 	SpotPrice float64 // per hour
 }
 
+// What a worker does about the key for secrets.
+const (
+	SecretsAuto     = "auto"     // makes one if there is none
+	SecretsRequired = "required" // does not start without one: somebody must have given it
+	SecretsOff      = "off"      // needs none: jobs with secrets are refused, or wait for another worker
+)
+
 // The forms of log lines.
 const (
 	LogAuto    = "auto"    // console on a terminal, else JSON
@@ -92,6 +102,7 @@ func Defaults() Config {
 		HTTP:         "127.0.0.1:8080",
 		LogFormat:    LogAuto,
 		LogLevel:     "info",
+		Secrets:      SecretsAuto,
 		Providers:    []string{"local"},
 		Concurrency:  Concurrency{Watch: 32, Acts: 32},
 		Shards:       64, // half a million jobs on two cores

@@ -48,6 +48,9 @@ type keys map[string][]string
 func knownKeys() keys {
 	k := keys{}
 	for _, s := range settings() {
+		if s.noFile {
+			continue
+		}
 		section, name := splitKey(s.key)
 		k[section] = append(k[section], name)
 		if section != "" && len(k[section]) == 1 {

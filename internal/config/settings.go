@@ -7,6 +7,7 @@ type setting[T any] struct {
 	key    string
 	usage  string
 	noFlag bool // a flag would show it to every user of the computer, or cannot express it
+	noFile bool // has a file of its own
 	at     func(*T) any
 	mask   func(string) string // takes secrets out of the value; only for types that do not do so themselves
 }
@@ -43,6 +44,10 @@ func settings() []setting[Config] {
 			usage: "name of this worker, unique in its deployment (default: host name and process number)"},
 		{key: "identity", at: func(c *Config) any { return &c.Identity },
 			usage: "file with the key that opens sealed secrets (default: in home)"},
+		{key: "identity_key", noFlag: true, noFile: true, at: func(c *Config) any { return &c.IdentityKey },
+			usage: "the key itself, instead of a file (in the environment only)"},
+		{key: "secrets", at: func(c *Config) any { return &c.Secrets },
+			usage: "without a key for secrets: auto makes one, required does not start, off goes without"},
 		{key: "providers", at: func(c *Config) any { return &c.Providers },
 			usage: "providers to rent machines from"},
 		{key: "concurrency.watch", at: func(c *Config) any { return &c.Concurrency.Watch },

@@ -28,6 +28,8 @@ func (c Config) validate() error {
 		{"http", validAddress(c.HTTP), `must be an address such as "127.0.0.1:8080"`},
 		{"log_format", slices.Contains([]string{LogAuto, LogConsole, LogJSON}, c.LogFormat), "must be auto, console or json"},
 		{"log_level", slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "must be debug, info, warn or error"},
+		{"secrets", slices.Contains([]string{SecretsAuto, SecretsRequired, SecretsOff}, c.Secrets), "must be auto, required or off"},
+		{"identity_key", c.IdentityKey == "" || c.Origin("identity") == "default", "identity is set as well: only one of them can hold the key"},
 		{"providers", validNames(c.Providers), "must name at least one, and each once"},
 		{"concurrency.watch", c.Concurrency.Watch >= 1, "must be at least 1"},
 		{"concurrency.acts", c.Concurrency.Acts >= 1, "must be at least 1"},

@@ -36,6 +36,7 @@ const (
 	CodeBackoff        Code = "backoff"           // waits for the next round of offers
 	CodeBooting        Code = "booting"           // waits for the machine to come up
 	CodeClosing        Code = "closing"           // waits for the provider to end the old machine
+	CodeSecrets        Code = "secrets_locked"    // waits for a worker that can open the job's secrets
 	CodeNothingToRun   Code = "nothing_to_run"    // the task has no run section
 )
 
@@ -78,6 +79,7 @@ const (
 	Invalid   Class = "invalid"   // the same request can never succeed
 	Throttled Class = "throttled" // too many calls: slow down, then the same again
 	Transient Class = "transient" // the same again, after a while
+	Locked    Class = "locked"    // this worker cannot open the job's secrets: another one may
 )
 
 // Permanent reports whether repeating the same request cannot help.

@@ -71,6 +71,8 @@ func (d *decision) seek() Do {
 	switch {
 	case c.Fault != nil && c.Fault.Class.Permanent():
 		return d.giveUp(Cause{Code: codeOf(*c.Fault), Text: "the provider's offers cannot be had", Evidence: c.Fault.Text})
+	case c.Fault != nil && c.Fault.Class == Locked:
+		return d.locked(c.Fault)
 	case c.Fault != nil:
 		return d.retry(CodeProvider, c.Fault, maxCallWait)
 	case c.None != nil:
@@ -296,10 +298,23 @@ func (d *decision) startFailed(a *Attempt, f *Fault) Do {
 			return d.abandon(a, Fault{Class: Capacity}, lostCause(nodes))
 		}
 	}
+	switch late := d.now.Sub(a.ReadyAt) > d.rules.BootTimeout; {
+	case f.Class == Locked && late: // nobody came by who could: nothing is gained by paying for the machine
+		return d.abandon(a, *f, Cause{Code: CodeSecrets, Text: "no worker could open the job's secrets", Evidence: f.Text})
+	case f.Class == Locked:
+		return d.locked(f)
+	}
 	if a.Tries++; a.Tries >= d.rules.Probes && d.now.Sub(a.ReadyAt) > d.rules.BootTimeout {
 		return d.abandon(a, *f, Cause{Code: CodeBootTimeout, Text: fmt.Sprintf("the user's code could not be started within %s", d.rules.BootTimeout), Evidence: f.Text})
 	}
 	return d.wait(Cause{Code: CodeBooting, Text: "the machine runs but does not answer yet", Evidence: f.Text}, d.now.Add(pace(a.Tries)))
+}
+
+// locked waits for a worker that can open the job's secrets (G10): that this one cannot says nothing about the job.
+func (d *decision) locked(f *Fault) Do {
+	d.Wait.Tries = d.tries(CodeSecrets) + 1
+	pause := jitter(grow(callFirst, callGrowth, d.Wait.Tries-1, maxCallWait), 0.4, d.seed("locked", d.Wait.Tries))
+	return d.wait(Cause{Code: CodeSecrets, Text: "waits for a worker that can open the job's secrets", Evidence: f.Text}, d.now.Add(pause))
 }
 
 // started commits that the user's code runs: the end of a launch or of a recovery.

@@ -145,6 +145,9 @@ func TestLaunchSteps(t *testing.T) {
 		{"files that are not there fail the setup", launching(job.PhaseReady, at), job.Seen{Slot: &yes, Start: &job.Probe{Attempt: 1, At: now, Fault: fault(job.Invalid)}}, job.DoNext, job.StepCleanup, job.PhaseReady},
 		{"no answer to a start asks the provider", launching(job.PhaseReady, at), job.Seen{Slot: &yes, Start: &job.Probe{Attempt: 1, At: now, Fault: fault(job.Transient)}}, job.DoSurvey, job.StepLaunch, job.PhaseReady},
 		{"one failed start long after the machine was ready is no verdict", old(job.PhaseReady, 0), job.Seen{Slot: &yes, Survey: &job.Survey{At: now, Nodes: runs}, Start: &job.Probe{Attempt: 1, At: now, Fault: fault(job.Transient)}}, job.DoWait, job.StepLaunch, job.PhaseReady},
+		{"secrets that this worker cannot open: no machine is taken", job.NewRecord(job.Head{ID: simID, Tasks: make([]job.TaskHead, 1)}), job.Seen{Slot: &yes, Choice: &job.Chosen{Fault: fault(job.Locked)}}, job.DoWait, job.StepLaunch, ""},
+		{"nor at the start: the machine is kept for another worker", launching(job.PhaseReady, at), job.Seen{Slot: &yes, Survey: &job.Survey{At: now, Nodes: runs}, Start: &job.Probe{Attempt: 1, At: now, Fault: fault(job.Locked)}}, job.DoWait, job.StepLaunch, job.PhaseReady},
+		{"but not for ever", old(job.PhaseReady, 0), job.Seen{Slot: &yes, Survey: &job.Survey{At: now, Nodes: runs}, Start: &job.Probe{Attempt: 1, At: now, Fault: fault(job.Locked)}}, job.DoNext, job.StepRecover, job.PhaseClosing},
 		{"many failed starts for long are", old(job.PhaseReady, 9), job.Seen{Slot: &yes, Survey: &job.Survey{At: now, Nodes: runs}, Start: &job.Probe{Attempt: 1, At: now, Fault: fault(job.Transient)}}, job.DoNext, job.StepRecover, job.PhaseClosing},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

@@ -5,9 +5,10 @@
 //
 //	client   Seal(recipient, values)  ──►  Redis: a blob  ──►  worker   Identity.Open(blob)
 //
-// A client needs only the recipient, which is public. Workers share one identity file; [LoadOrCreate] makes it once,
-// also when many workers start together. To rotate it, put a new key on top of the file: the first key is the one to
-// seal for, all of them open.
+// A client needs only the recipient, which is public. Workers share one identity: a file, which [LoadOrCreate] makes
+// once, also when many workers start together, or a text that [Parse] reads. It may hold several keys: the first is the
+// one to seal for, all of them open. [Rotate] puts a new key on top, and a [Keyring] finds it while its worker runs.
+// What was sealed before is not sealed anew: it ends with its job, and then the old key may go.
 //
 // What was opened can still escape through an error or an event that quotes it; a [Redactor] takes it out of our own
 // texts.

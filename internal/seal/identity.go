@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
 
 	"filippo.io/age"
 )
@@ -41,15 +45,38 @@ func Load(path string) (*Identity, error) {
 		return nil, fmt.Errorf("load the identity: %s has the mode %04o, so others could read or change it: "+
 			"chmod 600 it, and replace the key if it was exposed", path, mode)
 	}
-	found, err := age.ParseIdentities(f)
+	i, err := parse(f)
 	if err != nil {
-		return nil, fmt.Errorf("load the identity: %s holds no age keys", path) // the parser's error may quote a line
+		return nil, fmt.Errorf("load the identity: %s %w", path, err)
+	}
+	return i, nil
+}
+
+// Parse reads the keys of an identity from a text, such as a variable of the environment: like a file, or with spaces or
+// commas between the keys. Errors never quote it.
+func Parse(text string) (*Identity, error) {
+	if !strings.Contains(text, "#") { // a comment has spaces of its own
+		text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }), "\n")
+	}
+	i, err := parse(strings.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("read the identity: the text %w", err)
+	}
+	return i, nil
+}
+
+// parse reads keys. Its errors continue a sentence that says where they were read from.
+func parse(r io.Reader) (*Identity, error) {
+	found, err := age.ParseIdentities(r)
+	if err != nil {
+		// The parser's error may quote a line.
+		return nil, errors.New("holds no age keys, or a damaged one: each must be a line AGE-SECRET-KEY-1..., as written by worker identity new")
 	}
 	i := &Identity{}
 	for _, id := range found {
 		key, ok := id.(*age.X25519Identity)
 		if !ok {
-			return nil, fmt.Errorf("load the identity: %s holds a key that is not X25519", path)
+			return nil, errors.New("holds a key that is not X25519")
 		}
 		i.keys = append(i.keys, key)
 	}
@@ -86,15 +113,15 @@ func (i *Identity) create(path string) error {
 		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.Write(i.text())
+	_, err = f.Write(i.Text())
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Link(f.Name(), path)
 }
 
-// text is the identity file.
-func (i *Identity) text() []byte {
+// Text is the identity as a file holds it. It is secret.
+func (i *Identity) Text() []byte {
 	var b bytes.Buffer
 	b.WriteString("# The secrets of all jobs are sealed for this key. Every worker needs it; keep it secret, keep a copy.\n")
 	for _, key := range i.keys {
@@ -105,6 +132,18 @@ func (i *Identity) text() []byte {
 
 // Recipient is the public half, to seal for: "age1...".
 func (i *Identity) Recipient() string { return i.keys[0].Recipient().String() }
+
+// Recipients are the public halves of all keys, the one to seal for first.
+func (i *Identity) Recipients() []string {
+	all := make([]string, len(i.keys))
+	for n, key := range i.keys {
+		all[n] = key.Recipient().String()
+	}
+	return all
+}
+
+// Opens reports whether one of the keys is that of a recipient.
+func (i *Identity) Opens(recipient string) bool { return slices.Contains(i.Recipients(), recipient) }
 
 // String returns the recipient, so that an identity that is printed by mistake shows nothing secret.
 func (i *Identity) String() string { return i.Recipient() }

@@ -90,6 +90,27 @@ func TestFoundFills(t *testing.T) {
 	}
 }
 
+// TestRotate ensures that the public key is changed only by somebody who knew the one in use.
+func TestRotate(t *testing.T) {
+	onBoth(t, 4, func(t *testing.T, b *bench) {
+		for _, step := range []struct {
+			old, next string
+			done      bool
+			want      string
+		}{
+			{"", "age1a", true, "age1a"}, {"age1x", "age1b", false, "age1a"}, {"", "age1b", false, "age1a"},
+			{"age1a", "age1b", true, "age1b"}, {"age1a", "age1b", true, "age1b"}, {"age1a", "age1c", false, "age1b"},
+		} {
+			if done := must[bool](t)(b.Rotate(b.ctx, step.old, step.next)); done != step.done {
+				t.Errorf("from %q to %q: %v, want %v", step.old, step.next, done, step.done)
+			}
+			if got := must[string](t)(b.Recipient(b.ctx)); got != step.want {
+				t.Errorf("from %q to %q: the key in use is %q, want %q", step.old, step.next, got, step.want)
+			}
+		}
+	})
+}
+
 // TestSchema ensures that a store of another version is refused with what to do about it, and left as it is.
 func TestSchema(t *testing.T) {
 	b := newBench(t, 4)

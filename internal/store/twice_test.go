@@ -109,6 +109,14 @@ var twiceCases = []struct {
 	but   []string // fields that the second run may change: a wake that is counted twice is still one wake
 	setup func(*testing.T, *bench) func()
 }{
+	{"rotate", nil, func(t *testing.T, b *bench) func() {
+		must[*Store](t)(Found(b.ctx, b.rdb, Deployment{Shards: 2, Recipient: "age1old"}))
+		return func() {
+			if !must[bool](t)(b.Rotate(b.ctx, "age1old", "age1new")) {
+				t.Error("the second run says that it was not done")
+			}
+		}
+	}},
 	{"claim", nil, func(t *testing.T, b *bench) func() {
 		id := b.watched(t)
 		must[Woken](t)(b.Wake(b.ctx, id))
