@@ -16,6 +16,14 @@ func ago(t account.Time, now job.Time) string {
 	return render.Ago(now.Sub(job.Time(t)))
 }
 
+// when is a time in a table: how long ago, or with -o wide the date.
+func (a *app) when(t account.Time, now job.Time) string {
+	if t != 0 && a.wide() {
+		return job.Time(t).Std().Local().Format(time.RFC3339)
+	}
+	return ago(t, now)
+}
+
 // lasted is a duration in seconds for people, "" for none.
 func lasted(seconds float64) string {
 	if seconds == 0 {

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
+
+	"github.com/outlast-dev/outlast/internal/render"
 )
 
 // app is what the commands share: the streams, the global flags, and the deployment once it is open.
@@ -18,49 +18,40 @@ type app struct {
 	onOut     palette // for standard output
 	onErrs    palette // for standard error
 	terminal  bool    // standard output is one
+	screen    screen  // what standard output can show
 
 	settings *pflag.FlagSet // the global flags, for config.Load
 	flags    struct {
 		output  string
 		noColor bool
 	}
-	closers []func() error
+	prepared bool
+	closers  []func() error
 }
 
 func newApp(in io.Reader, out, errs io.Writer) *app {
 	return &app{in: in, out: out, errs: errs, terminal: isTerminal(out)}
 }
 
-// prepare checks the global flags, before any command runs.
+// prepare checks the global flags and looks at the streams, before any command runs.
 func (a *app) prepare() error {
-	switch a.flags.output {
-	case "table", "json":
-	default:
-		output := a.flags.output
-		a.flags.output = "table"
-		return usagef("-o %q: it must be table or json", output)
-	}
-	plain := a.flags.noColor || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
-	a.onOut = palette{on: !plain && a.terminal}
-	a.onErrs = palette{on: !plain && isTerminal(a.errs)}
-	return nil
-}
-
-// json reports whether results and errors are for programs.
-func (a *app) json() bool { return a.flags.output == "json" }
-
-// printJSON writes a result for programs, on one line.
-func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.out)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	a.prepared = true
+	a.screen = screenOf(a.out, os.LookupEnv)
+	a.onOut = palette{on: colours(a.terminal, a.flags.noColor, os.LookupEnv)}
+	a.onErrs = palette{on: colours(isTerminal(a.errs), a.flags.noColor, os.LookupEnv)}
+	return a.checkFormat()
 }
 
 // say writes a remark for people, which is no result.
 func (a *app) say(format string, args ...any) {
-	if !a.json() {
+	if !a.structured() {
 		fmt.Fprintln(a.errs, a.onErrs.dim(fmt.Sprintf(format, args...)))
 	}
+}
+
+// table writes rows as wide as standard output is.
+func (a *app) table(columns []render.Column, rows [][]string) error {
+	return render.Table{Columns: columns, Rows: rows, Width: a.screen.width, ASCII: a.screen.ascii}.Write(a.out)
 }
 
 func (a *app) close() error {
@@ -70,9 +61,4 @@ func (a *app) close() error {
 	}
 	a.closers = nil
 	return errors.Join(errs...)
-}
-
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

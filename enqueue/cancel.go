@@ -118,22 +118,21 @@ func (a *app) hurry(err error) {
 }
 
 func (a *app) tellCancelled(ids []job.ID) error {
-	if a.json() {
-		if ids == nil {
-			ids = []job.ID{}
+	if ids == nil {
+		ids = []job.ID{}
+	}
+	return a.print(map[string][]job.ID{"ids": ids}, func() error {
+		switch len(ids) {
+		case 0:
+			a.say("nothing to cancel")
+			return nil
+		case 1:
+			_, err := fmt.Fprintf(a.out, "job %d is being cancelled\n", ids[0])
+			return err
 		}
-		return a.printJSON(map[string][]job.ID{"ids": ids})
-	}
-	switch len(ids) {
-	case 0:
-		a.say("nothing to cancel")
-		return nil
-	case 1:
-		_, err := fmt.Fprintf(a.out, "job %d is being cancelled\n", ids[0])
+		_, err := fmt.Fprintf(a.out, "%d jobs are being cancelled: %s\n", len(ids), joinIDs(ids))
 		return err
-	}
-	_, err := fmt.Fprintf(a.out, "%d jobs are being cancelled: %s\n", len(ids), joinIDs(ids))
-	return err
+	})
 }
 
 // joinIDs lists ids, the first few of many.

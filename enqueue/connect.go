@@ -40,7 +40,7 @@ const queueConnections = 1
 func (a *app) deployment(ctx context.Context) (*deployment, error) {
 	cfg, err := config.Load(config.Defaults(), a.settings, os.Environ())
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, &usageError{err: err}
 	}
 	url, err := findRedis(cfg)
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *app) deployment(ctx context.Context) (*deployment, error) {
 	}
 	records, err := url.RecordClient()
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, &usageError{err: err}
 	}
 	a.closers = append(a.closers, records.Close)
 	s, err := store.Open(ctx, records)
@@ -76,7 +76,7 @@ func (a *app) deployment(ctx context.Context) (*deployment, error) {
 func (a *app) queue(url config.RedisURL) (redis.UniversalClient, error) {
 	c, err := url.QueueClient(queueConnections)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, &usageError{err: err}
 	}
 	tasks.KeepWrites(c)
 	a.closers = append(a.closers, c.Close)

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,12 +20,15 @@ type outcomeError struct{ code int }
 func (e *outcomeError) Error() string { return fmt.Sprintf("outcome %d", e.code) }
 
 // usageError says that the command line is wrong.
-type usageError struct{ err error }
+type usageError struct {
+	err     error
+	command string // whose line it is, such as "enqueue launch"
+}
 
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+func usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
 
 var (
 	errInterrupted = errors.New("interrupted")
@@ -57,6 +60,30 @@ type failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
+
+	Problems []problem `json:"problems,omitempty"` // of a job file
+}
+
+// problem is one thing that is wrong with a job file.
+type problem struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func problemsOf(err error) []problem {
+	var all spec.Errors
+	if !errors.As(err, &all) {
+		return nil
+	}
+	out := make([]problem, len(all))
+	for i, p := range all {
+		out[i] = problem{p.File, p.Line, p.Column, p.Field, p.What, p.Want}
+	}
+	return out
 }
 
 // describe gives an error its code and its hint.
@@ -68,9 +95,9 @@ func describe(err error) failure {
 	var corrupt *store.CorruptError
 	switch {
 	case errors.As(err, &usage):
-		f.Code, f.Hint = "usage", "see: enqueue help"
+		f.Code, f.Hint = "usage", "see: "+cmp.Or(usage.command, "enqueue")+" --help"
 	case isInvalidJob(err):
-		f.Code = "invalid_job"
+		f.Code, f.Problems = "invalid_job", problemsOf(err)
 	case errors.Is(err, errNoRedis):
 		f.Code = "no_redis"
 		f.Hint = "start `worker dev` here, or name one: --redis redis://HOST:6379, OUTLAST_REDIS, or the config file"
@@ -103,8 +130,8 @@ func (a *app) report(err error) {
 		return
 	}
 	f := describe(err)
-	if a.json() {
-		_ = json.NewEncoder(a.errs).Encode(map[string]failure{"error": f})
+	if a.structured() {
+		_ = a.encode(a.errs, map[string]failure{"error": f})
 		return
 	}
 	for _, line := range strings.Split(f.Message, "\n") {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -65,8 +64,8 @@ func (a *app) launch(c *cobra.Command, args []string, flags *launchFlags) error 
 	if flags.detach || len(ids) > 1 {
 		return a.announce(ids, j.Request.Name)
 	}
-	if a.json() { // standard output is the job's
-		if err := json.NewEncoder(a.errs).Encode(map[string][]job.ID{"ids": ids}); err != nil {
+	if a.structured() { // standard output is the job's
+		if err := a.encode(a.errs, map[string][]job.ID{"ids": ids}); err != nil {
 			return err
 		}
 	}
@@ -79,8 +78,8 @@ const maxCount = 100_000
 
 // announce prints the ids of what was submitted, one a line.
 func (a *app) announce(ids []job.ID, name string) error {
-	if a.json() {
-		return a.printJSON(map[string][]job.ID{"ids": ids})
+	if a.structured() {
+		return a.encode(a.out, map[string][]job.ID{"ids": ids})
 	}
 	for _, id := range ids {
 		if _, err := fmt.Fprintln(a.out, id); err != nil {

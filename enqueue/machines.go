@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +12,6 @@ import (
 	"github.com/outlast-dev/outlast/internal/account"
 	"github.com/outlast-dev/outlast/internal/cloud"
 	"github.com/outlast-dev/outlast/internal/job"
-	"github.com/outlast-dev/outlast/internal/render"
 	"github.com/outlast-dev/outlast/internal/store"
 	"github.com/outlast-dev/outlast/tasks"
 )
@@ -63,7 +60,7 @@ owner and what is to be thought of it:
 
 The exit code is 1 if there is an orphan.`,
 		Example: "  enqueue machines",
-		Args:    usage(cobra.NoArgs),
+		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx := c.Context()
 			d, err := a.deployment(ctx)
@@ -74,12 +71,8 @@ The exit code is 1 if there is an orphan.`,
 			if err != nil {
 				return err
 			}
-			if a.json() {
-				err = a.printJSON(f.Machines)
-				a.warnOfViews(f, now)
-			} else {
-				err = a.showFleet(f, now)
-			}
+			err = a.print(f.Machines, func() error { return a.machineTable(f, now) })
+			a.warnOfViews(f, now)
 			if err == nil && f.Orphans > 0 {
 				return &outcomeError{exitError}
 			}
@@ -194,93 +187,4 @@ func allFresh(views []store.View, since job.Time) bool {
 		}
 	}
 	return true
-}
-
-func (a *app) showFleet(f fleet, now job.Time) error {
-	columns := []render.Column{
-		{Title: "MACHINE", Max: 22}, {Title: "WHERE", Max: 14}, {Title: "STATE"}, {Title: "OWNER"}, {Title: "AGE"},
-		{Title: "VERDICT"}, {Title: "WHY", Max: 34},
-	}
-	var rows [][]string
-	for _, m := range f.Machines {
-		rows = append(rows, []string{
-			render.Text(m.ID), account.Place(job.Offer{Provider: m.Provider, Region: m.Region, Zone: m.Zone}), render.Text(string(m.State)),
-			owner(m), age(m), a.verdict(m.Kind), whyOf(m),
-		})
-	}
-	var err error
-	switch {
-	case len(f.Views) == 0:
-		a.say("no worker has looked yet")
-	case len(rows) == 0:
-		a.say("no machines")
-	default:
-		err = render.Table(a.out, columns, rows)
-	}
-	a.warnOfViews(f, now)
-	return err
-}
-
-// warnOfViews tells which regions could not be looked at, and how many machines belong to nobody.
-func (a *app) warnOfViews(f fleet, now job.Time) {
-	for _, v := range f.Views {
-		if line := viewLine(v, now); line != "" {
-			fmt.Fprintln(a.errs, a.onErrs.yellow(line))
-		}
-	}
-	if f.Orphans > 0 {
-		fmt.Fprintln(a.errs, a.onErrs.red(fmt.Sprintf("%d of %d machines belong to nobody", f.Orphans, len(f.Machines))))
-	}
-}
-
-// whyOf leaves out what the state has said already.
-func whyOf(m machine) string {
-	if m.Kind == cloud.VerdictEnded {
-		return ""
-	}
-	return render.Text(m.Why)
-}
-
-// viewLine says how old a view is that is not fresh, and why.
-func viewLine(v fleetView, now job.Time) string {
-	name, from := render.Text(v.Provider+"/"+v.Region), "nothing is known of it"
-	if v.At != 0 {
-		from = "this is from " + ago(v.At, now)
-	}
-	switch {
-	case v.Error != "":
-		return fmt.Sprintf("%s could not be looked at, %s: %s", name, from, render.Text(v.Error))
-	case !v.Fresh:
-		return fmt.Sprintf("no worker has looked at %s since you asked, %s", name, from)
-	default:
-		return ""
-	}
-}
-
-func owner(m machine) string {
-	s := "job " + strconv.FormatInt(int64(m.Job), 10)
-	if m.Task != 0 {
-		s += fmt.Sprintf(" task %d", m.Task)
-	}
-	return s + fmt.Sprintf(" try %d", m.Attempt)
-}
-
-func age(m machine) string {
-	if m.CreatedAt.IsZero() {
-		return "?"
-	}
-	return strings.TrimSuffix(render.Ago(time.Duration(m.AgeSeconds*float64(time.Second))), " ago")
-}
-
-func (a *app) verdict(k cloud.VerdictKind) string {
-	switch k {
-	case cloud.VerdictOK:
-		return a.onOut.green(string(k))
-	case cloud.VerdictEnded:
-		return a.onOut.dim(string(k))
-	case cloud.VerdictOrphan:
-		return a.onOut.red(string(k))
-	default:
-		return a.onOut.yellow(string(k))
-	}
 }

@@ -48,7 +48,14 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	a := newApp(in, out, errs)
 	root := newRoot(a)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
+	if err != nil && !a.prepared { // the line was wrong before anything ran
+		a.flags.output = formOf(args)
+		_ = a.prepare()
+	}
+	if usage := (*usageError)(nil); errors.As(err, &usage) {
+		usage.command = command.CommandPath()
+	}
 	err = errors.Join(err, a.close())
 	if err != nil {
 		a.report(err)

@@ -6,8 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/render"
 )
+
+// preempted is what was asked for.
+type preempted struct {
+	ID     job.ID  `json:"id"`
+	Notice float64 `json:"notice_s"`
+}
 
 func preemptCommand(a *app) *cobra.Command {
 	var notice time.Duration
@@ -18,7 +25,7 @@ func preemptCommand(a *app) *cobra.Command {
 
 With --notice the user's code is told that long before. Works with providers that can do it, such as local.`,
 		Example: "  enqueue preempt 7\n  enqueue preempt 7 --notice 30s",
-		Args:    usage(cobra.ExactArgs(1)),
+		Args:    oneJob,
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID(args[0])
 			if err != nil {
@@ -40,15 +47,14 @@ With --notice the user's code is told that long before. Works with providers tha
 				return fmt.Errorf("job %d has ended: it has no machine to lose", id)
 			}
 			a.hurry(d.wake(ctx)(woken, nil))
-			if a.json() {
-				return a.printJSON(map[string]any{"id": id, "notice_s": notice.Seconds()})
-			}
-			after := "at once"
-			if notice > 0 {
-				after = "after a notice of " + render.Duration(notice)
-			}
-			_, err = fmt.Fprintf(a.out, "the machine of job %d is taken %s\n", id, after)
-			return err
+			return a.print(preempted{id, notice.Seconds()}, func() error {
+				after := "at once"
+				if notice > 0 {
+					after = "after a notice of " + render.Duration(notice)
+				}
+				_, err := fmt.Fprintf(a.out, "the machine of job %d is taken %s\n", id, after)
+				return err
+			})
 		},
 	}
 	c.Flags().DurationVar(&notice, "notice", 0, "tell the user's code so long before, such as 30s")

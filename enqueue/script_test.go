@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -44,7 +46,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"found": found, "runs": runs, "loses": loses, "ends": ends, "writes": writes, "view": view, "reports": reports,
 			"corrupts":     corrupts,
-			"waitfollowed": waitFollowed, "nowhere": nowhere,
+			"waitfollowed": waitFollowed, "nowhere": nowhere, "waitfor": waitFor,
 		},
 	})
 }
@@ -237,6 +239,21 @@ func waitFollowed(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Fatalf("nobody follows job %s", args[0])
+}
+
+// waitFor waits until what a file holds matches: waitfor FILE REGEXP.
+func waitFor(ts *testscript.TestScript, _ bool, args []string) {
+	wanted, err := regexp.Compile(args[1])
+	ts.Check(err)
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	var text []byte
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-poll.C {
+		if text, _ = os.ReadFile(ts.MkAbs(args[0])); wanted.Match(text) {
+			return
+		}
+	}
+	ts.Fatalf("%s never matches %s: %s", args[0], args[1], text)
 }
 
 // nowhere ensures that a text is in no value of the database: nowhere TEXT.

@@ -22,16 +22,15 @@ func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show the version",
-		Args:  usage(cobra.NoArgs),
+		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			v := versionInfo{
 				Version: version.String(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Schema: store.Schema,
 			}
-			if a.json() {
-				return a.printJSON(v)
-			}
-			_, err := fmt.Fprintf(a.out, "enqueue %s (%s, %s, store schema %d)\n", v.Version, v.Go, v.Platform, v.Schema)
-			return err
+			return a.print(v, func() error {
+				_, err := fmt.Fprintf(a.out, "enqueue %s (%s, %s, store schema %d)\n", v.Version, v.Go, v.Platform, v.Schema)
+				return err
+			})
 		},
 	}
 }

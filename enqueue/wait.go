@@ -29,7 +29,12 @@ func waitCommand(a *app) *cobra.Command {
 		Long: `Wait until all of the jobs have ended. The exit code is that of the job that fared worst:
 0 succeeded, 103 cancelled, 100 failed, 102 there is no such job, 101 not finished in time.`,
 		Example: "  enqueue wait 7\n  enqueue wait 7 8 9 --timeout 2h",
-		Args:    usage(cobra.MinimumNArgs(1)),
+		Args: usage(func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("which jobs? Give their numbers")
+			}
+			return nil
+		}),
 		RunE: func(c *cobra.Command, args []string) error {
 			ids, err := parseIDs(args)
 			if err != nil {
@@ -150,7 +155,7 @@ func (w *waiting) tell(one waited, code int) {
 	delete(w.left, one.ID)
 	w.done = append(w.done, one)
 	w.worst = worse(w.worst, code)
-	if w.app.json() {
+	if w.app.structured() {
 		return
 	}
 	if one.Status == "" {
@@ -180,10 +185,9 @@ func (w *waiting) timeUp() error {
 
 // end prints the result and makes the exit code.
 func (w *waiting) end() error {
-	if w.app.json() {
-		if err := w.app.printJSON(w.done); err != nil {
-			return err
-		}
+	told := func() error { return nil } // one by one, for people
+	if err := w.app.print(w.done, told); err != nil {
+		return err
 	}
 	if w.worst == exitSucceeded {
 		return nil

@@ -21,6 +21,7 @@ type workerAccount struct {
 	Host      string       `json:"host"`
 	PID       int          `json:"pid"`
 	Version   string       `json:"version"`
+	URL       string       `json:"url,omitempty"`
 	State     string       `json:"state"` // "ready", "not ready" or "silent"
 	Why       string       `json:"why,omitempty"`
 	Acts      int          `json:"acts"`
@@ -36,7 +37,7 @@ func workersCommand(a *app) *cobra.Command {
 		Long: `List the workers that reported in the last quarter of an hour. Any number of them may die: jobs go
 on while one is left.`,
 		Example: "  enqueue workers",
-		Args:    usage(cobra.NoArgs),
+		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx := c.Context()
 			d, err := a.deployment(ctx)
@@ -55,21 +56,14 @@ on while one is left.`,
 			for i, w := range list {
 				workers[i] = workerOf(w, now)
 			}
-			if a.json() {
-				return a.printJSON(workers)
-			}
-			if len(workers) == 0 {
-				a.say("no worker has reported lately: jobs wait until one is started")
-				return nil
-			}
-			return a.workerTable(workers, now)
+			return a.print(workers, func() error { return a.workerTable(workers, now) })
 		},
 	}
 }
 
 func workerOf(w store.Worker, now job.Time) workerAccount {
 	out := workerAccount{
-		Name: w.Name, Host: w.Host, PID: w.PID, Version: w.Version, State: "ready", Why: w.Why, Acts: w.Acts, Looks: w.Looks,
+		Name: w.Name, Host: w.Host, PID: w.PID, Version: w.Version, URL: w.URL, State: "ready", Why: w.Why, Acts: w.Acts, Looks: w.Looks,
 		StartedAt: account.Time(w.StartedAt), SeenAt: account.Time(w.SeenAt),
 	}
 	switch age := now.Sub(w.SeenAt); {
@@ -82,9 +76,17 @@ func workerOf(w store.Worker, now job.Time) workerAccount {
 }
 
 func (a *app) workerTable(workers []workerAccount, now job.Time) error {
+	if len(workers) == 0 {
+		a.say("no worker has reported lately: jobs wait until one is started")
+		return nil
+	}
 	columns := []render.Column{
-		{Title: "NAME", Max: 24}, {Title: "STATE"}, {Title: "STARTED"}, {Title: "ACTS", Right: true},
-		{Title: "LOOKS", Right: true}, {Title: "WHY", Max: 28},
+		{Title: "NAME", Max: 40, Min: 12}, {Title: "STATE"}, {Title: "STARTED", Drop: 3}, {Title: "ACTS", Right: true, Drop: 1},
+		{Title: "LOOKS", Right: true, Drop: 2}, {Title: "WHY", Min: 16},
+	}
+	if a.wide() {
+		columns = append(columns, render.Column{Title: "HOST"}, render.Column{Title: "PID", Right: true},
+			render.Column{Title: "VERSION"}, render.Column{Title: "URL"}, render.Column{Title: "SEEN"})
 	}
 	rows := make([][]string, len(workers))
 	for i, w := range workers {
@@ -96,9 +98,12 @@ func (a *app) workerTable(workers []workerAccount, now job.Time) error {
 			state = a.onOut.yellow(state)
 		}
 		rows[i] = []string{
-			render.Text(w.Name), state, ago(w.StartedAt, now), strconv.Itoa(w.Acts), strconv.FormatInt(w.Looks, 10),
+			render.Text(w.Name), state, a.when(w.StartedAt, now), strconv.Itoa(w.Acts), strconv.FormatInt(w.Looks, 10),
 			render.Text(w.Why),
 		}
+		if a.wide() {
+			rows[i] = append(rows[i], render.Text(w.Host), strconv.Itoa(w.PID), render.Text(w.Version), render.Text(w.URL), a.when(w.SeenAt, now))
+		}
 	}
-	return render.Table(a.out, columns, rows)
+	return a.table(columns, rows)
 }

@@ -61,18 +61,3 @@ func TestDurations(t *testing.T) {
 		}
 	}
 }
-
-// Ensure that a table lines up, cuts what is too long by what is seen of it, and leaves nothing at the ends of lines.
-func TestTable(t *testing.T) {
-	var b strings.Builder
-	err := render.Table(&b, []render.Column{{Title: "ID", Right: true}, {Title: "NAME", Max: 6}, {Title: "NOTE"}}, [][]string{
-		{"7", "\x1b[31mtrain\x1b[0m", "x"}, {"12", "evaluation", ""}, {"9", "你好", "y"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "ID  NAME    NOTE\n 7  \x1b[31mtrain\x1b[0m   x\n12  evalu…\n 9  你好    y\n"
-	if b.String() != want {
-		t.Errorf("table is\n%s\nwant\n%s", b.String(), want)
-	}
-}

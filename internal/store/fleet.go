@@ -72,6 +72,7 @@ type Worker struct {
 	Host      string   `json:"host"`
 	PID       int      `json:"pid"`
 	Version   string   `json:"version"`
+	URL       string   `json:"url,omitempty"` // of its pages
 	StartedAt job.Time `json:"started_at"`
 	SeenAt    job.Time `json:"seen_at"`
 	Ready     bool     `json:"ready"`

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/outlast-dev/outlast/internal/account"
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/render"
+)
+
+// queueTable tells a listing to people.
+func (a *app) queueTable(l listing) error {
+	fmt.Fprintln(a.out, a.countsLine(l.counts))
+	if len(l.jobs) > 0 {
+		columns, rows := a.queueRows(l)
+		if err := a.table(columns, rows); err != nil {
+			return err
+		}
+	}
+	if l.full {
+		a.say("the newest %d; more with --limit", len(l.jobs))
+	}
+	return nil
+}
+
+// countsLine tells how many jobs are in each status.
+func (a *app) countsLine(counts map[job.Status]int64) string {
+	var parts []string
+	for _, s := range job.Statuses {
+		if n := counts[s]; n > 0 {
+			parts = append(parts, a.onOut.status(s, fmt.Sprintf("%d %s", n, s)))
+		}
+	}
+	if len(parts) == 0 {
+		return a.onOut.dim("no jobs")
+	}
+	return render.Wrap(parts, "  ", a.screen.width)
+}
+
+func (a *app) queueRows(l listing) ([]render.Column, [][]string) {
+	columns := []render.Column{
+		{Title: "ID", Right: true}, {Title: "NAME", Max: 40, Min: 8}, {Title: "STATUS"}, {Title: "SUBMITTED", Drop: 2},
+		{Title: "RAN", Drop: 3}, {Title: "REC", Right: true, Drop: 4}, {Title: "NOTE", Min: 10, Drop: 1},
+	}
+	if a.wide() { // which tells more than the note
+		columns = append(columns[:len(columns)-1], render.Column{Title: "USER"}, render.Column{Title: "PRIO", Right: true}, render.Column{Title: "WHERE"},
+			render.Column{Title: "TRIES", Right: true}, render.Column{Title: "STARTED"}, render.Column{Title: "ENDED"}, render.Column{Title: "BECAUSE"})
+	}
+	rows := make([][]string, len(l.jobs))
+	for i, j := range l.jobs {
+		rows[i] = []string{
+			strconv.FormatInt(int64(j.ID), 10), render.Text(j.Name), a.onOut.status(j.Status, string(j.Status)+progress(j)),
+			a.when(j.SubmittedAt, l.now), lasted(j.Seconds), strconv.Itoa(j.Recoveries),
+		}
+		if !a.wide() {
+			rows[i] = append(rows[i], a.onOut.dim(note(j)))
+		} else {
+			rows[i] = append(rows[i], render.Text(j.User), strconv.Itoa(j.Priority), j.Where, strconv.Itoa(tries(j)),
+				a.when(j.StartedAt, l.now), a.when(j.EndedAt, l.now), because(j))
+		}
+	}
+	return columns, rows
+}
+
+// progress tells which task of a chain a job is at.
+func progress(j account.Job) string {
+	if len(j.Tasks) < 2 {
+		return ""
+	}
+	at := 1
+	for _, t := range j.Tasks {
+		if t.Status == job.Succeeded && at < len(j.Tasks) {
+			at++
+		}
+	}
+	return fmt.Sprintf(" %d/%d", at, len(j.Tasks))
+}
+
+// tries is how many machines a job had or tried to have.
+func tries(j account.Job) int {
+	n := 0
+	for _, t := range j.Tasks {
+		n += t.Attempts
+	}
+	return n
+}
+
+// note is the one thing worth knowing about a job beside its status: why it ended or waits, or where it runs.
+func note(j account.Job) string {
+	switch {
+	case j.Cause != nil && (j.Status.Failure() || j.Status == job.Recovering):
+		return string(j.Cause.Code)
+	case j.Waits != nil:
+		return "waits: " + string(j.Waits.Code)
+	default:
+		return j.Where
+	}
+}
+
+// because is why a job ended, recovers or waits, in a sentence.
+func because(j account.Job) string {
+	switch {
+	case j.Waits != nil:
+		return account.Explain(j.Waits.Cause)
+	case j.Cause != nil && j.Status != job.Succeeded:
+		return account.Explain(*j.Cause)
+	default:
+		return ""
+	}
+}
