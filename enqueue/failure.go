@@ -93,6 +93,7 @@ func describe(err error) failure {
 	var taken *store.KeyTakenError
 	var schema *store.SchemaError
 	var corrupt *store.CorruptError
+	var resume *job.NotResumableError
 	switch {
 	case errors.As(err, &usage):
 		f.Code, f.Hint = "usage", "see: "+cmp.Or(usage.command, "enqueue")+" --help"
@@ -115,6 +116,8 @@ func describe(err error) failure {
 		f.Code = "schema"
 	case errors.As(err, &corrupt):
 		f.Code = "damaged_record"
+	case errors.As(err, &resume):
+		f.Code = "not_resumable"
 	case errors.Is(err, archive.ErrTooLarge):
 		f.Code, f.Hint = "too_large", "a workdir is for code: let the job read its data from a bucket"
 	case errors.Is(err, errInterrupted):

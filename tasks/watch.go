@@ -44,7 +44,7 @@ func (w *Worker) watch(ctx context.Context, chain string) (time.Duration, error)
 func (w *Worker) redispatch(ctx context.Context, acts []store.Overdue) error {
 	var inLine []job.ID
 	for _, o := range acts {
-		if o.Step == job.StepLaunch && (o.Slot || o.Ran == 0) {
+		if o.Step == job.StepLaunch && !o.Over && (o.Slot || o.Ran == 0) {
 			inLine = append(inLine, o.ID)
 		}
 	}

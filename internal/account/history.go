@@ -46,6 +46,11 @@ type Event struct {
 	Cause   *job.Cause `json:"cause,omitempty"`
 }
 
+// EventOf is an event as programs read it.
+func EventOf(e job.Event) Event {
+	return Event{Time(e.At), e.Kind, e.Task, e.Attempt, e.From, e.To, causeOrNil(e.Cause)}
+}
+
 // Event is what it was made of.
 func (e Event) Event() job.Event {
 	out := job.Event{At: job.Time(e.At), Kind: e.Kind, Task: e.Task, Attempt: e.Attempt, From: e.From, To: e.To}
@@ -66,7 +71,7 @@ func HistoryOf(r *job.Record, past []job.Attempt, events []job.Event, now job.Ti
 		}
 	}
 	for _, e := range events {
-		h.Events = append(h.Events, Event{Time(e.At), e.Kind, e.Task, e.Attempt, e.From, e.To, causeOrNil(e.Cause)})
+		h.Events = append(h.Events, EventOf(e))
 	}
 	return h
 }

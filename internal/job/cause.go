@@ -38,6 +38,9 @@ const (
 	CodeClosing        Code = "closing"           // waits for the provider to end the old machine
 	CodeSecrets        Code = "secrets_locked"    // waits for a worker that can open the job's secrets
 	CodeNothingToRun   Code = "nothing_to_run"    // the task has no run section
+	CodeMaxDuration    Code = "max_duration"      // the user's code ran for as long as the job file allows
+	CodeMaxWait        Code = "max_wait"          // no machine ran the task within the time that the job file allows
+	CodeResumed        Code = "resumed"           // a person let the job go again
 )
 
 // Cause explains an ending or a recovery: a code for programs, a sentence for people, and the evidence it rests on.

@@ -11,7 +11,7 @@ import (
 // that. It is pure. r is not changed. Every rule of the specification is in the files decide_*.go.
 func Decide(r Record, seen Seen, rules Rules, now Time) (Record, Do) {
 	d := decision{Record: r.Clone(), seen: seen, rules: rules, now: now}
-	do := d.decide()
+	do := d.atDeadline(d.decide())
 	return d.Record, do
 }
 
@@ -36,7 +36,7 @@ func Faulted(r Record, text string, rules Rules, now Time) Record {
 	}
 	wait := jitter(grow(faultFirst, 2, f.N-1, faultMax), 0.5, d.seed("fault", f.N))
 	d.note(cause)
-	d.wait(cause, now.Add(wait))
+	d.atDeadline(d.wait(cause, now.Add(wait)))
 	return d.Record
 }
 
@@ -58,6 +58,9 @@ func (d *decision) decide() Do {
 		if do, yes := d.preempt(); yes {
 			return do
 		}
+	}
+	if d.waitedOut() {
+		return d.stopWaiting()
 	}
 	switch d.Step {
 	case StepLaunch:
@@ -99,6 +102,9 @@ func (d *decision) move(task int, to Status, cause Cause) error {
 	}
 	if to.Terminal() {
 		t.EndedAt = d.now
+	}
+	if to == Recovering {
+		t.SoughtAt = d.now
 	}
 	if to == Running {
 		t.LastRecoveredAt = d.now

@@ -40,6 +40,7 @@ func (d *decision) cleanup() Do {
 	}
 	if t.Status == Succeeded && d.Cur+1 < len(d.Tasks) {
 		d.Cur++
+		d.task().SoughtAt = d.now
 		d.Step, d.Look, d.Doubt = StepLaunch, Look{}, 0
 		return d.next() // a cancel that came meanwhile is honoured there
 	}

@@ -355,6 +355,9 @@ func (d *decision) watchLeaving(old *Attempt) (Do, bool) {
 		return Do{Kind: DoProbe, Attempt: old.Number}, true
 	}
 	d.Look.Tail, d.Look.Kept = max(d.Look.Tail, p.Tail), max(d.Look.Kept, p.Kept)
+	if p.State != RunExited && d.overran() {
+		return d.stopRunning(""), true
+	}
 	if p.Fault != nil {
 		return d.suspect(old, p), true
 	}

@@ -18,13 +18,19 @@ func (d *decision) watch() Do {
 		return Do{Kind: DoProbe, Attempt: a.Number}
 	}
 	d.Look.Tail, d.Look.Kept = max(d.Look.Tail, p.Tail), max(d.Look.Kept, p.Kept)
+	if p.State != RunExited && d.overran() { // an exit that is seen now wins, and no answer is no reason to run on
+		return d.stopRunning("")
+	}
 	if p.Fault != nil {
 		return d.suspect(a, p)
 	}
 	d.answered(p)
 	if p.Notice != nil && a.Notice == nil {
 		a.Notice = p.Notice
-		return d.noticed(a)
+		d.note(Cause{Code: CodeNotice, Text: fmt.Sprintf("the provider will take the machine in %ds", a.Notice.After)})
+		if p.State != RunExited { // else there is nothing left to run on
+			return d.noticed(a)
+		}
 	}
 	switch p.State {
 	case RunExited:
@@ -80,7 +86,6 @@ func (d *decision) soon(after time.Duration) Do {
 
 // noticed begins to make the next machine ready while the code still runs, unless the job is never to be recovered.
 func (d *decision) noticed(a *Attempt) Do {
-	d.note(Cause{Code: CodeNotice, Text: fmt.Sprintf("the provider will take the machine in %ds", a.Notice.After)})
 	if d.policy().Strategy == Never {
 		return d.soon(d.rules.Quick)
 	}
@@ -219,6 +224,9 @@ func (d *decision) crashed(a *Attempt) {
 
 // again recovers a task whose machine is fine.
 func (d *decision) again(a *Attempt, cause Cause) Do {
+	if d.overran() { // there is no time left to recover for
+		return d.stopRunning(cause.Text)
+	}
 	if d.task().Status == Running && !d.must(d.Cur, Recovering, cause) {
 		return d.refused()
 	}

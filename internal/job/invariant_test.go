@@ -149,4 +149,17 @@ func (s *sim) checkWait(do job.Do) {
 	if s.rec.Fault.N == 0 && wait > 8*time.Minute {
 		s.fail("a wait of %s", wait)
 	}
+	s.checkLimit(do)
+}
+
+// checkLimit ensures that nobody waits beyond a limit of the user, nor goes on when one is reached. Code whose failing exit
+// was seen does not run any more.
+func (s *sim) checkLimit(do job.Do) {
+	limit := s.rec.Deadline()
+	if a := s.rec.Started(); limit.IsZero() || a != nil && a.Exit != nil {
+		return
+	}
+	if limit <= s.now || do.Until > limit {
+		s.fail("a wait of %s at %s, with a limit %s away", do.Until.Sub(s.now), s.rec.Status(), limit.Sub(s.now))
+	}
 }

@@ -45,12 +45,14 @@ func TestAnyJobInAnyWorld(t *testing.T) {
 		}
 		w.plan = func(int, int) code { return code{after: time.Minute, exit: job.Exit{Stage: "run"}} }
 		s.decided = 0
-		for s.rec.Step != job.StepDone {
-			if s.now > end.Add(4*time.Hour) || s.decided > 3000 {
-				s.fail("not done %s and %d decisions after the trouble", s.now.Sub(end), s.decided)
+		s.toTheEnd(end)
+		if s.rec.Status() != job.Succeeded {
+			s.resume() // whatever the first life was, the second one succeeds or reaches a limit
+			s.decided = 0
+			s.toTheEnd(s.now)
+			if at := s.rec.Tasks[s.rec.Cur]; at.Status != job.Succeeded && at.Cause.Code != job.CodeMaxDuration && at.Cause.Code != job.CodeMaxWait {
+				s.fail("a resumed job in a world without trouble is %s: %+v", s.rec.Status(), at.Cause)
 			}
-			s.now = max(s.now, s.due)
-			s.drive()
 		}
 		if rec, do := job.Decide(s.rec, job.Seen{}, s.rules, s.now); do.Kind != job.DoEnd || len(rec.Events) != 0 {
 			s.fail("G5: a job that is done is told to %s", do.Kind)
@@ -63,6 +65,7 @@ func percent(t *rapid.T, name string, most int) int { return rapid.IntRange(0, m
 func someTasks(t *rapid.T) []job.TaskHead {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) job.TaskHead {
 		return job.TaskHead{
+			MaxDuration: someLimit(t, "max_duration"), MaxWait: someLimit(t, "max_wait"),
 			Idle:  rapid.IntRange(0, 9).Draw(t, "idle") == 0,
 			Grace: time.Duration(rapid.IntRange(0, 20).Draw(t, "grace")) * time.Second,
 			Recovery: job.Recovery{
@@ -72,6 +75,11 @@ func someTasks(t *rapid.T) []job.TaskHead {
 			},
 		}
 	}), 1, 3).Draw(t, "tasks")
+}
+
+// someLimit is a limit of some minutes, or none.
+func someLimit(t *rapid.T, name string) time.Duration {
+	return max(0, time.Duration(rapid.IntRange(-20, 20).Draw(t, name))*time.Minute/2)
 }
 
 // someWishes are what users do: cancel, ask for a preemption, follow; and the doubts of the provider's views.
@@ -116,5 +124,16 @@ func somePlan(w *world) func(task, attempt int) code {
 			c.noticed = &job.Exit{Stage: "run", Code: 143, Signal: "SIGTERM"}
 		}
 		return c
+	}
+}
+
+// toTheEnd drives until the job is done, which it must be within hours of a time and not too many decisions.
+func (s *sim) toTheEnd(from job.Time) {
+	for s.rec.Step != job.StepDone {
+		if s.now > from.Add(4*time.Hour) || s.decided > 3000 {
+			s.fail("not done %s and %d decisions after the trouble", s.now.Sub(from), s.decided)
+		}
+		s.now = max(s.now, s.due)
+		s.drive()
 	}
 }

@@ -37,13 +37,18 @@ type TaskHead struct {
 	Recovery Recovery      `json:"recovery,omitzero"`
 	Grace    time.Duration `json:"grace,omitempty"` // between TERM and KILL; 0 means Rules.StopGrace
 	Idle     bool          `json:"idle,omitempty"`  // there is nothing to run
+
+	MaxDuration time.Duration `json:"max_duration,omitempty"` // see limits.go
+	MaxWait     time.Duration `json:"max_wait,omitempty"`
 }
 
 // HeadOf takes the head out of a request.
 func HeadOf(id ID, r Request, submitted Time) Head {
 	h := Head{ID: id, Name: r.Name, User: r.User, Priority: r.Priority, SubmittedAt: submitted}
 	for _, t := range r.Tasks {
-		h.Tasks = append(h.Tasks, TaskHead{Name: t.Name, Recovery: t.Recovery, Grace: t.Grace, Idle: t.Run == ""})
+		h.Tasks = append(h.Tasks, TaskHead{
+			Name: t.Name, Recovery: t.Recovery, Grace: t.Grace, Idle: t.Run == "", MaxDuration: t.MaxDuration, MaxWait: t.MaxWait,
+		})
 	}
 	return h
 }
@@ -54,7 +59,9 @@ type Task struct {
 	StartedAt       Time   `json:"started_at,omitempty"`
 	EndedAt         Time   `json:"ended_at,omitempty"`
 	LastRecoveredAt Time   `json:"last_recovered_at,omitempty"` // when the user's code was last seen to start
+	SoughtAt        Time   `json:"sought_at,omitempty"`         // since when it wants a machine, if not since the submission
 	RunMS           int64  `json:"run_ms,omitempty"`            // run time of earlier attempts, without provisioning and recovery
+	SpentMS         int64  `json:"spent_ms,omitempty"`          // of that, before the job was resumed: it counts against no limit
 	Recoveries      int    `json:"recoveries,omitempty"`        // genuine losses and failures that were recovered from
 	Restarts        int    `json:"restarts,omitempty"`          // of those, counted against max_restarts_on_errors
 	Crashes         int    `json:"crashes,omitempty"`           // failures of the user's code in a row, each soon after its start

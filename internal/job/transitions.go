@@ -20,10 +20,11 @@ import (
 // PENDING goes to CANCELLED directly for a later task of a chain whose earlier task
 // ended otherwise than well: it never held anything, so there is nothing to cancel.
 // It goes to SUCCEEDED directly if there is nothing to run, and to FAILED_PRECHECKS
-// if nothing could ever serve it. FAILED_SETUP without a run is a workdir that cannot
+// if nothing could ever serve it, and to FAILED_NO_RESOURCE if it waited for its turn or a machine for as long as its
+// max_wait allows. FAILED_SETUP without a run is a workdir that cannot
 // be brought to the machine.
 var transitions = map[Status][]Status{
-	Pending:    {Starting, Succeeded, Cancelling, Cancelled, FailedPrechecks, FailedController},
+	Pending:    {Starting, Succeeded, Cancelling, Cancelled, FailedPrechecks, FailedNoResource, FailedController},
 	Starting:   {Running, Cancelling, FailedPrechecks, FailedNoResource, FailedSetup, FailedController},
 	Running:    {Recovering, Succeeded, Failed, FailedSetup, Cancelling, FailedController},
 	Recovering: {Running, Cancelling, FailedSetup, FailedNoResource, FailedController},

@@ -11,7 +11,7 @@ import (
 const matrix = `
                     P S R V C  S C F F F F F
                     E T U E A  U A A S P N C
-PENDING             = x . . x  x x . . x . x
+PENDING             = x . . x  x x . . x x x
 STARTING            . = x . x  . . . x x x x
 RUNNING             . . = x x  x . x x . . x
 RECOVERING          . . x = x  . . . x . x x

@@ -27,6 +27,7 @@ type Overdue struct {
 	Dispatch int64 // number of the act that must exist
 	Ran      int64 // number of the act that last began
 	Slot     bool  // it waits for a launch slot
+	Over     bool  // a limit of the user is reached: it must be driven, whatever it waits for
 }
 
 // Due is what one claim of the watch found.
@@ -56,7 +57,7 @@ func (s *Store) Claim(ctx context.Context, shard, limit int, early, lease, grace
 		case "claimed":
 			claimed[id] = asString(rest[0])
 		case "act":
-			due.addAct(Overdue{ID: id, Step: job.Step(asString(rest[0])), Dispatch: asInt(rest[1]), Ran: asInt(rest[2]), Slot: asInt(rest[3]) == 1})
+			due.addAct(Overdue{ID: id, Step: job.Step(asString(rest[0])), Dispatch: asInt(rest[1]), Ran: asInt(rest[2]), Slot: asInt(rest[3]) == 1, Over: asInt(rest[4]) == 1})
 		default:
 			due.Corrupt = append(due.Corrupt, &CorruptError{ID: id, Err: errors.New(asString(rest[0]))})
 		}

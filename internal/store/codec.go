@@ -16,6 +16,8 @@ import (
 //	step    who acts next           n, ran  number of the act that must exist, and of the one that last began
 //	fence   raised by every claim   seq     raised by every commit      wakes  raised by every wake
 //	held    claim is good until     holder  token of the act that holds it
+//	limit   when a limit of the user is reached, for the watch; absent if none is in force
+//	resumed token of the call that let the job go again last
 //	cur tasks live look wait fault cancel preempt follow doubt: see job.Record
 type fields map[string]string
 
@@ -27,6 +29,9 @@ func encode(r *job.Record) (fields, error) {
 		"step":   string(r.Step),
 		"n":      strconv.FormatInt(r.Dispatch, 10),
 		"cur":    strconv.Itoa(r.Cur),
+	}
+	if limit := r.Deadline(); limit != 0 {
+		f["limit"] = strconv.FormatInt(int64(limit), 10)
 	}
 	if r.Doubt != 0 {
 		f["doubt"] = strconv.FormatInt(int64(r.Doubt), 10)

@@ -76,20 +76,23 @@ func TestCancelWhere(t *testing.T) {
 	})
 }
 
-// TestSecretsEndWithTheJob ensures that sealed secrets are kept for as long as a job may need them, and no longer.
+// TestSecretsEndWithTheJob ensures that sealed secrets are kept for as long as a job may need them, and no longer: one that
+// did not succeed may be resumed.
 func TestSecretsEndWithTheJob(t *testing.T) {
 	b := newBench(t, 2)
-	id := must[[]job.ID](t)(b.Submit(b.ctx, Submission{Request: typical(1), Sealed: []byte("sealed")}))[0]
-	c := must[Claimed](t)(b.Begin(b.ctx, id, job.StepLaunch, 1, "token", lease))
-	for _, step := range []job.Step{job.StepCleanup, job.StepDone} {
-		if got := must[[]byte](t)(b.Secrets(b.ctx, id)); string(got) != "sealed" {
-			t.Errorf("before %s: %q", step, got)
+	for status, want := range map[job.Status]string{job.Succeeded: "", job.Failed: "sealed", job.Cancelled: "sealed"} {
+		id := must[[]job.ID](t)(b.Submit(b.ctx, Submission{Request: typical(1), Sealed: []byte("sealed")}))[0]
+		c := must[Claimed](t)(b.Begin(b.ctx, id, job.StepLaunch, 1, "token", lease))
+		for _, step := range []job.Step{job.StepCleanup, job.StepDone} {
+			if got := must[[]byte](t)(b.Secrets(b.ctx, id)); string(got) != "sealed" {
+				t.Errorf("before %s: %q", step, got)
+			}
+			next := c.Clone()
+			next.Step, next.Tasks[0].Status = step, status
+			b.commit(t, &c, next, true)
 		}
-		next := c.Clone()
-		next.Step, next.Tasks[0].Status = step, job.Failed
-		b.commit(t, &c, next, true)
-	}
-	if got := must[[]byte](t)(b.Secrets(b.ctx, id)); got != nil {
-		t.Errorf("after the end: %q", got)
+		if got := must[[]byte](t)(b.Secrets(b.ctx, id)); string(got) != want {
+			t.Errorf("after %s: %q", status, got)
+		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 // caller sees only the second reply.
 type lostReplies struct {
 	on     atomic.Bool
+	script bool   // only the reply of a script is lost
 	before func() // called between the two runs
 }
 
@@ -31,7 +32,7 @@ func (l *lostReplies) DialHook(next redis.DialHook) redis.DialHook {
 func (l *lostReplies) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if err != nil && !errors.Is(err, redis.Nil) || !l.on.Swap(false) {
+		if err != nil && !errors.Is(err, redis.Nil) || l.script && cmd.Name() != "evalsha" || !l.on.Swap(false) {
 			return err
 		}
 		l.before()
@@ -42,7 +43,7 @@ func (l *lostReplies) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (l *lostReplies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
-		if err != nil && !errors.Is(err, redis.Nil) || !l.on.Swap(false) {
+		if err != nil && !errors.Is(err, redis.Nil) || l.script || !l.on.Swap(false) {
 			return err
 		}
 		l.before()

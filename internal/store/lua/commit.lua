@@ -54,7 +54,7 @@ while i <= #ARGV do
     if ended == '1' then redis.call('ZADD', prefix .. 'ended', now, id) end
     if due == 'never' then
       redis.call('ZREM', KEYS[1], id)
-      redis.call('DEL', prefix .. 'sec:' .. id)
+      if is == 'SUCCEEDED' then redis.call('DEL', prefix .. 'sec:' .. id) end -- any other ending may be resumed
     elseif due ~= '' then
       if r[4] ~= wakes then due = now end -- somebody woke the job meanwhile
       redis.call('ZADD', KEYS[1], due, id)

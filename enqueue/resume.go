@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+func resumeCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume ID...",
+		Short: "Let jobs that failed or were cancelled go again",
+		Long: `Let jobs that failed or were cancelled go again, under the same number, from the
+task that did not succeed. Attempts are counted on, so no log is written over;
+restarts after errors are counted anew. Secrets are those of the submission.
+
+A job that succeeded stays so: submit it again with launch.`,
+		Example: `  enqueue resume 7
+  enqueue resume 7 && enqueue logs 7`,
+		Args: usage(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			ids, err := parseIDs(args)
+			if err != nil {
+				return err
+			}
+			return a.resume(c, ids)
+		},
+	}
+}
+
+// resume resumes jobs one by one. One that is refused does not spare the others.
+func (a *app) resume(c *cobra.Command, ids []job.ID) error {
+	ctx := c.Context()
+	d, err := a.deployment(ctx)
+	if err != nil {
+		return err
+	}
+	resumed, refused := []job.ID{}, error(nil)
+	for _, id := range ids {
+		woken, err := d.store.Resume(ctx, id, userName())
+		if err != nil {
+			refused = errors.Join(refused, err)
+			continue
+		}
+		resumed = append(resumed, id)
+		a.hurry(d.wake(ctx)(woken, nil))
+		if !a.json() {
+			fmt.Fprintf(a.out, "job %d goes again\n", id)
+		}
+	}
+	if a.json() {
+		refused = errors.Join(a.printJSON(map[string][]job.ID{"ids": resumed}), refused)
+	}
+	return refused
+}
