@@ -20,7 +20,7 @@ func eventsCommand(a *app) *cobra.Command {
 		Short: "Show the history of a job",
 		Long: `Show the history of a job, a line for each thing that happened to it: changes of
 status, machines, and notes such as a webhook that could not be delivered. With
--o json each line is an object.`,
+-o json each line is an object, with -o yaml each is an item of a list.`,
 		Example: "  enqueue events 7\n  enqueue events 7 --follow",
 		Args:    usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -88,15 +88,17 @@ func (d *deployment) happened(ctx context.Context, id job.ID) (job.Record, job.T
 // printEvents prints events with when they happened, by the clock and seen from now.
 func (a *app) printEvents(events []job.Event, chain bool, now job.Time) error {
 	for _, e := range events {
-		if a.json() {
-			if err := a.printJSON(account.EventOf(e)); err != nil {
-				return err
-			}
-			continue
+		var shape any = account.EventOf(e)
+		if a.flags.output == formYAML {
+			shape = []any{shape} // one list in all
 		}
-		at := account.Time(e.At)
-		line := a.onOut.status(job.Status(e.To), account.EventLine(e, chain))
-		if _, err := fmt.Fprintf(a.out, "%s  %s  %s\n", a.onOut.dim(clock(at, now)), a.onOut.dim(fmt.Sprintf("%9s", ago(at, now))), line); err != nil {
+		err := a.print(shape, func() error {
+			at := account.Time(e.At)
+			mark := a.onOut.dim(a.clock(at, now) + fmt.Sprintf("  %9s  ", ago(at, now)))
+			_, err := fmt.Fprintln(a.out, a.hang(mark, a.onOut.status(job.Status(e.To), account.EventLine(e, chain))))
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}

@@ -47,12 +47,12 @@ func (a *app) resume(c *cobra.Command, ids []job.ID) error {
 		}
 		resumed = append(resumed, id)
 		a.hurry(d.wake(ctx)(woken, nil))
-		if !a.json() {
+	}
+	err = a.print(map[string][]job.ID{"ids": resumed}, func() error {
+		for _, id := range resumed {
 			fmt.Fprintf(a.out, "job %d goes again\n", id)
 		}
-	}
-	if a.json() {
-		refused = errors.Join(a.printJSON(map[string][]job.ID{"ids": resumed}), refused)
-	}
-	return refused
+		return nil
+	})
+	return errors.Join(err, refused)
 }
