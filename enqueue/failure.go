@@ -108,6 +108,8 @@ func describe(err error) failure {
 		f.Code, f.Hint = "store_unavailable", "jobs that run are not harmed: try again when Redis answers"
 	case errors.Is(err, store.ErrNotFound):
 		f.Code, f.Hint = "not_found", "see: enqueue queue -a"
+	case errors.Is(err, errNoPage):
+		f.Code, f.Hint = "no_page", "start a worker, or see: enqueue workers"
 	case errors.Is(err, errNoRecipient):
 		f.Code, f.Hint = "no_recipient", "start a worker with an identity for secrets (the setting identity), then submit again"
 	case errors.As(err, &taken):

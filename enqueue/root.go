@@ -41,7 +41,6 @@ Of all commands: 2 the command line or job file is wrong, 1 anything else.`,
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.errs)
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{err: flagError(c, err)} })
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.prepare() }
 
@@ -55,10 +54,12 @@ Of all commands: 2 the command line or job file is wrong, 1 anything else.`,
 		launchCommand(a), queueCommand(a), showCommand(a), logsCommand(a), waitCommand(a), cancelCommand(a), resumeCommand(a),
 		eventsCommand(a), preemptCommand(a))
 	addGroup(root, "deployment", "The deployment:",
-		machinesCommand(a), workersCommand(a))
+		machinesCommand(a), workersCommand(a), dashboardCommand(a))
 	addGroup(root, "other", "This program:",
-		versionCommand(a))
+		configCommand(a), completionCommand(a), versionCommand(a))
 	root.SetHelpCommandGroupID("other")
+	root.CompletionOptions.DisableDefaultCmd = true // ours is among the others
+	a.addCompletions(root)
 	return root
 }
 

@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"found": found, "runs": runs, "loses": loses, "ends": ends, "writes": writes, "view": view, "reports": reports,
 			"corrupts":     corrupts,
-			"waitfollowed": waitFollowed, "nowhere": nowhere, "waitfor": waitFor,
+			"waitfollowed": waitFollowed, "nowhere": nowhere, "waitfor": waitFor, "serves": serves,
 		},
 	})
 }
@@ -220,6 +220,11 @@ func reports(ts *testscript.TestScript, _ bool, args []string) {
 		w.Why = args[1]
 	}
 	ts.Check(open(ts).PutWorker(context.Background(), w))
+}
+
+// serves has a worker on another computer report a page: serves NAME URL.
+func serves(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(open(ts).PutWorker(context.Background(), store.Worker{Name: args[0], Host: "elsewhere", URL: args[1], Ready: true}))
 }
 
 // corrupts damages a job's record: corrupts ID.

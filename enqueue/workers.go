@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -39,26 +40,31 @@ on while one is left.`,
 		Example: "  enqueue workers",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			ctx := c.Context()
-			d, err := a.deployment(ctx)
+			d, err := a.deployment(c.Context())
 			if err != nil {
 				return err
 			}
-			list, err := d.store.Workers(ctx)
+			workers, now, err := d.workers(c.Context())
 			if err != nil {
 				return err
-			}
-			now, err := d.store.Now(ctx)
-			if err != nil {
-				return err
-			}
-			workers := make([]workerAccount, len(list))
-			for i, w := range list {
-				workers[i] = workerOf(w, now)
 			}
 			return a.print(workers, func() error { return a.workerTable(workers, now) })
 		},
 	}
+}
+
+// workers reads the workers, as they are at the time returned.
+func (d *deployment) workers(ctx context.Context) ([]workerAccount, job.Time, error) {
+	list, err := d.store.Workers(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	now, err := d.store.Now(ctx)
+	workers := make([]workerAccount, len(list))
+	for i, w := range list {
+		workers[i] = workerOf(w, now)
+	}
+	return workers, now, err
 }
 
 func workerOf(w store.Worker, now job.Time) workerAccount {

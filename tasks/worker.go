@@ -43,6 +43,7 @@ type Config struct {
 	Looks    int           // jobs looked at at a time; 0 = 32
 	Acts     int           // acts at a time; 0 = 32
 	Ready    func() error  // nil, or why this worker cannot serve the deployment
+	URL      func() string // of its pages; nil if it has none
 	// Points, if set, is called before and after each commit and each thing done in the world, with its name: tests
 	// kill a worker there.
 	Points func(point string)
@@ -242,6 +243,9 @@ func (w *Worker) report() {
 		me := store.Worker{
 			Name: w.cfg.Name, Host: host, PID: os.Getpid(), Version: w.cfg.Version, StartedAt: w.started,
 			Ready: true, Acts: int(w.busy.Load()), Looks: w.looked.Load(),
+		}
+		if w.cfg.URL != nil {
+			me.URL = w.cfg.URL()
 		}
 		if err := w.Ready(); err != nil {
 			me.Ready, me.Why = false, err.Error()

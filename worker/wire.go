@@ -87,6 +87,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 		Caps:     caps(cfg),
 		LeaseTTL: cfg.Lease, Claim: cfg.Claim, Backoff: cfg.Backoff, Looks: cfg.Concurrency.Watch, Acts: cfg.Concurrency.Acts,
 		Ready: fit(cfg, st, key),
+		URL:   func() string { return s.web.URL() }, // there is one before the worker starts
 	})
 	if s.web, err = web.Start(web.Config{
 		Listen: cfg.HTTP, Token: string(cfg.HTTPToken), Metrics: metrics, Ready: s.ready(st),

@@ -120,6 +120,7 @@ func arguments(c Config) []string {
 		"--unixsocket", c.Socket, "--unixsocketperm", "600",
 		"--dir", c.Dir,
 		"--appendonly", "yes", "--appendfsync", "everysec", // a killed server loses nothing, a lost host one second
+		"--databases", "100", // tests share a server, each in its own
 		"--save", "", // the append-only file is enough
 		"--maxmemory-policy", "noeviction", // an evicted key would be a lost job
 		// The older name of hash-max-listpack-value, which Redis 6 knows too: a record with one field of more
