@@ -7,7 +7,7 @@ func TestNearest(t *testing.T) {
 	names := []string{"resources", "run", "setup", "secrets", "workdir", "log_level"}
 	for name, want := range map[string]string{
 		"resorces": "resources", "Resource": "resources", "ressources": "resources", "worker": "workdir", "log-level": "log_level", "secretes": "secrets",
-		"rum": "run", "rnu": "run", "stepu": "setup", "x": "", "completely": "", "": "", "workd": "workdir",
+		"rum": "run", "rnu": "run", "seutp": "setup", "x": "", "completely": "", "": "", "workd": "workdir",
 		"a name that is much longer than any field of a job file has ever been": "",
 	} {
 		if got := Nearest(name, names); got != want {
