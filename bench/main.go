@@ -44,6 +44,11 @@ var measurements = []measurement{
 	{"look", "Redis CPU per look at a quiet job", "µs", "25", lookCost},
 	{"commands", "Redis commands per look at a quiet job", "", "", lookCommands},
 	{"bytes", "Redis memory per live job", "bytes", "2048", bytesPerJob},
+	{"page", "first page of 50 live jobs", "ms", "50", firstPage},
+	{"middle", "page of 50 in the middle of all jobs", "ms", "50", middlePage},
+	{"user", "page of 50 of a user: all jobs are looked at", "ms", "50", byUser},
+	{"name", "page of 50 by a part of the name: all jobs are looked at", "ms", "50", byName},
+	{"counts", "jobs by status", "ms", "50", counts},
 }
 
 // patience bounds a whole run, whatever hangs.
@@ -83,6 +88,7 @@ type bench struct {
 	dir    string
 	worker string // the binary
 	still  *quietFleet
+	lists  *records
 }
 
 // run makes the measurements and shows what came of them, also of those before one that failed.
@@ -134,6 +140,9 @@ func (b *bench) measure(ctx context.Context, chosen []measurement) ([]result, er
 	defer func() {
 		if b.still != nil {
 			b.still.close()
+		}
+		if b.lists != nil {
+			b.lists.close()
 		}
 	}()
 	var results []result

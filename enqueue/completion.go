@@ -74,12 +74,12 @@ func (a *app) completes(most int, with func(args []string) completing) cobra.Com
 func (a *app) completeJobs(most int, fits func(job.Status) bool) cobra.CompletionFunc {
 	return a.completes(most, func(args []string) completing {
 		return func(ctx context.Context, d *deployment) ([]cobra.Completion, error) {
-			records, _ := d.store.List(ctx, store.Query{All: fits == nil || fits(job.Failed), Limit: completeMost})
+			page, _ := d.store.Find(ctx, store.Query{Statuses: statusesThat(fits), Limit: completeMost})
 			var out []cobra.Completion
-			for i := range records {
-				r := &records[i]
+			for i := range page.Jobs {
+				r := &page.Jobs[i]
 				id := fmt.Sprint(r.ID)
-				if (fits == nil || fits(r.Status())) && !slices.Contains(args, id) {
+				if !slices.Contains(args, id) {
 					out = append(out, cobra.CompletionWithDesc(id, inShell(r.Name)+" "+string(r.Status())))
 				}
 			}
@@ -88,14 +88,22 @@ func (a *app) completeJobs(most int, fits func(job.Status) bool) cobra.Completio
 	})
 }
 
+// statusesThat are the statuses that fit; nil, which means all, if it does not matter.
+func statusesThat(fit func(job.Status) bool) []job.Status {
+	if fit == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(job.Statuses), func(s job.Status) bool { return !fit(s) })
+}
+
 // completeNames completes the names of jobs that fit.
 func (a *app) completeNames(fits func(job.Status) bool) cobra.CompletionFunc {
 	return a.completes(0, func([]string) completing {
 		return func(ctx context.Context, d *deployment) ([]cobra.Completion, error) {
-			records, _ := d.store.List(ctx, store.Query{Limit: completeMost})
+			page, _ := d.store.Find(ctx, store.Query{Statuses: statusesThat(fits), Limit: completeMost})
 			var out []cobra.Completion
-			for i := range records {
-				if name := records[i].Name; fits(records[i].Status()) && name == inShell(name) && !slices.Contains(out, name) {
+			for _, r := range page.Jobs {
+				if name := r.Name; name == inShell(name) && !slices.Contains(out, name) {
 					out = append(out, name)
 				}
 			}

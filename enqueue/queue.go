@@ -14,6 +14,7 @@ import (
 
 func queueCommand(a *app) *cobra.Command {
 	var q store.Query
+	var all bool
 	var watch time.Duration
 	c := &cobra.Command{
 		Use:     "queue",
@@ -35,6 +36,7 @@ with -o json each look is a line.`,
 			if c.Flags().Changed("watch") && watch < leastWatch {
 				return usagef("--watch=%s: it must be %s or more", watch, leastWatch)
 			}
+			q.Live = !all
 			d, err := a.deployment(c.Context())
 			if err != nil {
 				return err
@@ -51,7 +53,7 @@ with -o json each look is a line.`,
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.BoolVarP(&q.All, "all", "a", false, "also jobs that have ended")
+	f.BoolVarP(&all, "all", "a", false, "also jobs that have ended")
 	f.IntVarP(&q.Limit, "limit", "l", 50, "at most so many, 0 for all")
 	f.DurationVarP(&watch, "watch", "w", 0, "draw the list again and again, every 2s unless told otherwise (--watch=5s)")
 	f.Lookup("watch").NoOptDefVal = usualWatch.String()
@@ -73,10 +75,13 @@ func (d *deployment) list(ctx context.Context, q store.Query) (listing, error) {
 	if err != nil {
 		return listing{}, err
 	}
-	records, bad := d.store.List(ctx, q)
-	l := listing{jobs: make([]account.Job, len(records)), bad: bad, full: q.Limit > 0 && len(records) == q.Limit, now: now}
-	for i := range records {
-		l.jobs[i] = account.Of(&records[i], now)
+	page, err := d.store.Find(ctx, q)
+	if err != nil {
+		return listing{}, err
+	}
+	l := listing{jobs: make([]account.Job, len(page.Jobs)), bad: page.Damaged, full: page.Next != 0, now: now}
+	for i := range page.Jobs {
+		l.jobs[i] = account.Of(&page.Jobs[i], now)
 	}
 	l.counts, err = d.store.Statuses(ctx)
 	return l, err

@@ -63,8 +63,8 @@ func TestCluster(t *testing.T) {
 		t.Errorf("%d jobs were due", taken)
 	}
 	b.sound(t, ids)
-	if list, errs := b.List(b.ctx, Query{All: true, Limit: 150}); len(list) != 150 || len(errs) > 0 {
-		t.Errorf("listed %d: %v", len(list), errs)
+	if page := must[Page](t)(b.Find(b.ctx, Query{User: "ada", Name: "RESNET", Limit: 150})); len(page.Jobs) != 150 || page.Next != ids[50] {
+		t.Errorf("listed %d, next is %d", len(page.Jobs), page.Next)
 	}
 	if got := must[[]job.ID](t)(b.Forgotten(b.ctx)); len(got) != 180 {
 		t.Errorf("%d jobs ended and still count as live", len(got))

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -28,7 +29,9 @@ func encode(r *job.Record) (fields, error) {
 		"states": states(r),
 		"step":   string(r.Step),
 		"n":      strconv.FormatInt(r.Dispatch, 10),
-		"cur":    strconv.Itoa(r.Cur),
+	}
+	if r.Cur != 0 {
+		f["cur"] = strconv.Itoa(r.Cur)
 	}
 	if limit := r.Deadline(); limit != 0 {
 		f["limit"] = strconv.FormatInt(int64(limit), 10)
@@ -96,7 +99,7 @@ func decode(id job.ID, f fields) (job.Record, *CorruptError) {
 		}
 		*to = n
 	}
-	cur, err := strconv.Atoi(f["cur"])
+	cur, err := strconv.Atoi(cmp.Or(f["cur"], "0"))
 	if err != nil || cur < 0 || cur >= len(r.Tasks) {
 		return bad(fmt.Errorf("cur is %q of %d tasks", f["cur"], len(r.Tasks)))
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/outlast-dev/outlast/internal/job"
 )
 
@@ -82,7 +80,7 @@ func (c *Commit) args(f fields) []any {
 }
 
 // optional are the fields that a record without them does not have.
-var optional = []string{"live", "look", "wait", "fault", "preempt", "doubt", "limit"}
+var optional = []string{"cur", "live", "look", "wait", "fault", "preempt", "doubt", "limit"}
 
 // changes are what f sets and drops of the record as it was read, as lists of (field, value). The value of a dropped
 // field is the one that was read.
@@ -138,25 +136,6 @@ func parse[T any](s string) *T {
 		return nil
 	}
 	return v
-}
-
-// Statuses tells how many jobs are in each status, over all shards.
-func (s *Store) Statuses(ctx context.Context) (map[job.Status]int64, error) {
-	pipe := s.rdb.Pipeline()
-	counts := make([]*redis.MapStringStringCmd, s.keys.shards)
-	for shard := range counts {
-		counts[shard] = pipe.HGetAll(ctx, s.keys.prefix(shard)+"count")
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, unavailable("count", err)
-	}
-	total := map[job.Status]int64{}
-	for _, c := range counts {
-		for status, n := range c.Val() {
-			total[job.Status(status)] += asInt(n)
-		}
-	}
-	return total, nil
 }
 
 // Changes reports whether a decision differs from what is stored, and so needs a commit.

@@ -55,10 +55,10 @@ func TestDamagedRecord(t *testing.T) {
 					t.Errorf("after the pause it told of %v", due.Corrupt)
 				}
 
-				list, errs := b.List(b.ctx, Query{})
+				page := must[Page](t)(b.Find(b.ctx, Query{}))
 				var corrupt *CorruptError
-				if len(list) != 1 || len(errs) != 1 || !errors.As(errs[0], &corrupt) || corrupt.ID != bad {
-					t.Errorf("the list is %v with %v", list, errs)
+				if len(page.Jobs) != 1 || len(page.Damaged) != 1 || !errors.As(page.Damaged[0], &corrupt) || corrupt.ID != bad {
+					t.Errorf("the list is %+v", page)
 				}
 				ids, _, err := b.CancelWhere(b.ctx, nil, "ada", 0)
 				if err != nil || len(ids) == 0 {

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -115,7 +116,7 @@ func TestRotate(t *testing.T) {
 func TestSchema(t *testing.T) {
 	b := newBench(t, 4)
 	key := deploymentPrefix + "deployment"
-	for have, advice := range map[string]string{"2": "newer version", "0": "older version", "x": "older version"} {
+	for have, advice := range map[string]string{strconv.Itoa(Schema + 1): "newer version", "1": "older version", "0": "older version", "x": "older version"} {
 		b.must(t, b.rdb.HSet(b.ctx, key, "schema", have).Err())
 		b.unchanged(t, "a refused program", func() {
 			_, opened := Open(b.ctx, b.rdb)

@@ -23,6 +23,8 @@ func (k keys) of(id job.ID, kind string) string {
 
 func (k keys) due(shard int) string { return k.prefix(shard) + "due" }
 
+func (k keys) status(shard int, s job.Status) string { return k.prefix(shard) + "st:" + string(s) }
+
 // chain is the key of a chain: that of a watch lies with its shard, so that a wake can reach both in one script.
 func (k keys) chain(name string) string {
 	var shard int

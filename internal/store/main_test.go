@@ -251,12 +251,13 @@ func (b *bench) sound(tb fataler, ids []job.ID) map[job.ID]job.Record {
 	if len(records) != len(ids) {
 		tb.Fatalf("%d records of %d can be read", len(records), len(ids))
 	}
-	want := map[job.Status]int64{}
+	want, indexed := map[job.Status]int64{}, map[job.Status][]string{}
 	var due, ended []string
 	for _, id := range ids {
 		rec := records[id]
 		want[rec.Status()]++
 		name := strconv.FormatInt(int64(id), 10)
+		indexed[rec.Status()] = append(indexed[rec.Status()], entry(&rec.Head))
 		if rec.Step != job.StepDone {
 			due = append(due, name)
 		}
@@ -269,7 +270,11 @@ func (b *bench) sound(tb fataler, ids []job.ID) map[job.ID]job.Record {
 	if diff := cmp.Diff(want, got); diff != "" {
 		tb.Fatalf("the counters are not the recount (-recount +counters):\n%s", diff)
 	}
-	for name, want := range map[string][]string{"due": due, "ended": ended} {
+	indexes := map[string][]string{"due": due, "ended": ended}
+	for _, status := range job.Statuses {
+		indexes["st:"+string(status)] = indexed[status]
+	}
+	for name, want := range indexes {
 		var got []string
 		for shard := range b.keys.shards {
 			got = append(got, must[[]string](tb)(b.rdb.ZRange(b.ctx, b.keys.prefix(shard)+name, 0, -1).Result())...)

@@ -1,13 +1,10 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -68,78 +65,8 @@ func readList[T any](ctx context.Context, s *Store, key string) ([]T, error) {
 	return out, nil
 }
 
-// Query selects jobs for a list.
-type Query struct {
-	All   bool // also those that are done
-	Limit int  // newest first; 0 means all
-}
-
-// List reads jobs, newest first. A damaged record is left out and reported beside the others, which are not lost for it.
-func (s *Store) List(ctx context.Context, q Query) ([]job.Record, []error) {
-	ids, err := s.ids(ctx, q)
-	if err != nil {
-		return nil, []error{err}
-	}
-	var out []job.Record
-	var bad []error
-	for from := 0; from < len(ids); from += batch {
-		part := ids[from:min(from+batch, len(ids))]
-		pipe := s.rdb.Pipeline()
-		cmds := make([]*redis.MapStringStringCmd, len(part))
-		for i, id := range part {
-			cmds[i] = pipe.HGetAll(ctx, s.keys.of(id, "job"))
-		}
-		_, _ = pipe.Exec(ctx) // each command has its own error
-		for i, c := range cmds {
-			switch {
-			case c.Err() != nil && redis.HasErrorPrefix(c.Err(), wrongType):
-				bad = append(bad, &CorruptError{ID: part[i], Err: c.Err()})
-				continue
-			case c.Err() != nil:
-				return out, append(bad, unavailable("list", c.Err()))
-			case len(c.Val()) == 0: // retention was faster
-				continue
-			}
-			rec, err := decode(part[i], c.Val())
-			if err != nil {
-				bad = append(bad, err)
-				continue
-			}
-			out = append(out, rec)
-		}
-	}
-	return out, bad
-}
-
 // wrongType begins Redis's answer to a command for another type than the key's.
 const wrongType = "WRONGTYPE"
-
-func (s *Store) ids(ctx context.Context, q Query) ([]job.ID, error) {
-	pipe := s.rdb.Pipeline()
-	var cmds []*redis.StringSliceCmd
-	for shard := range s.keys.shards {
-		cmds = append(cmds, pipe.ZRange(ctx, s.keys.due(shard), 0, -1))
-		if q.All { // whole: what ended last need not be newest
-			cmds = append(cmds, pipe.ZRange(ctx, s.keys.prefix(shard)+"ended", 0, -1))
-		}
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, unavailable("list", err)
-	}
-	var ids []job.ID
-	for _, c := range cmds {
-		for _, m := range c.Val() {
-			id, _ := strconv.ParseInt(m, 10, 64)
-			ids = append(ids, job.ID(id))
-		}
-	}
-	slices.SortFunc(ids, func(a, b job.ID) int { return cmp.Compare(b, a) })
-	ids = slices.Compact(ids)
-	if q.Limit > 0 && len(ids) > q.Limit {
-		ids = ids[:q.Limit]
-	}
-	return ids, nil
-}
 
 // LoadMany reads jobs by id in one round trip. Unknown ones are missing from the answer; damaged ones are named apart, so
 // that nobody takes them for unknown.

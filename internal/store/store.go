@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,13 +25,17 @@ var (
 //go:embed lua/*.lua
 var luaFiles embed.FS
 
-// script loads one of the files in lua/.
-func script(name string) *redis.Script {
-	src, err := luaFiles.ReadFile("lua/" + name + ".lua")
-	if err != nil {
-		panic(err) // the files are part of the binary
+// script loads files in lua/: a script, with what it needs before it.
+func script(names ...string) *redis.Script {
+	var all strings.Builder
+	for _, name := range names {
+		src, err := luaFiles.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			panic(err) // the files are part of the binary
+		}
+		all.Write(src)
 	}
-	return redis.NewScript(string(src))
+	return redis.NewScript(all.String())
 }
 
 // Store is the one door to the records of a deployment. It is safe for concurrent use and holds no state but the
@@ -45,14 +50,14 @@ type Store struct {
 type scripts struct {
 	submit, claim, begin, beat, commit, redispatch, wake, cancelWhere, handover      *redis.Script
 	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead, viewPut, rotate *redis.Script
-	resume                                                                           *redis.Script
+	resume, find                                                                     *redis.Script
 }
 
 func loadScripts() scripts {
 	return scripts{
-		submit: script("submit"), claim: script("claim"), begin: script("begin"), beat: script("beat"), commit: script("commit"),
+		submit: script("submit"), claim: script("claim"), begin: script("begin"), beat: script("beat"), commit: script("index", "commit"),
 		redispatch: script("redispatch"), wake: script("wake"), cancelWhere: script("cancel_where"), handover: script("handover"),
-		resume:     script("resume"),
+		resume: script("index", "resume"), find: script("find"),
 		chainBegin: script("chain_begin"), chainEnd: script("chain_end"), chainReclaim: script("chain_reclaim"),
 		admit: script("admit"), tailAppend: script("tail_append"), tailRead: script("tail_read"), viewPut: script("view_put"), rotate: script("rotate"),
 	}

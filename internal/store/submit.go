@@ -177,12 +177,12 @@ func (s *Store) newArgs(sub Submission, first job.ID, shard int, ids []job.ID, n
 			return nil, err
 		}
 		f["head"] = string(mustJSON(rec.Head))
-		for _, zero := range []string{"ran", "fence", "seq", "wakes", "held"} {
+		for _, zero := range []string{"ran", "fence", "seq", "held"} {
 			f[zero] = "0"
 		}
 		args[2] = len(f) // new records all have the same fields
 		event := job.Event{At: now, Kind: "status", To: string(job.Pending), Cause: job.Cause{Text: "submitted"}}
-		args = append(args, int64(id), mustJSON(req), sub.Sealed, mustJSON(event))
+		args = append(args, int64(id), mustJSON(req), sub.Sealed, mustJSON(event), entry(&rec.Head))
 		for k, v := range f {
 			args = append(args, k, v)
 		}

@@ -122,7 +122,7 @@ func TestSubmitKeyAfterCrash(t *testing.T) {
 	value := must[string](t)(b.rdb.Get(b.ctx, key).Result())
 	b.must(t, b.rdb.Set(b.ctx, key, value[:len(value)-len(writtenMark)], 0).Err()) // as if it had died before the end
 	b.must(t, b.rdb.Del(b.ctx, b.keys.of(ids[2], "job")).Err())
-	b.must(t, b.rdb.HIncrBy(b.ctx, "ol:{s00}:count", "PENDING", -1).Err())
+	b.must(t, b.rdb.ZRemRangeByScore(b.ctx, b.keys.status(0, job.Pending), "3", "3").Err())
 	must[Claimed](t)(b.Begin(b.ctx, ids[0], job.StepLaunch, 1, "token", lease))
 
 	if again := must[[]job.ID](t)(b.Submit(b.ctx, sub)); !slices.Equal(ids, again) {

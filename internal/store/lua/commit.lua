@@ -1,11 +1,11 @@
--- Commits decisions of jobs of one shard, each all or nothing: fields, indexes, counters, events, history, due time.
+-- Commits decisions of jobs of one shard, each all or nothing: fields, indexes, events, history, due time.
 -- Refused unless the fence is the caller's, its claim was not given back, the sequence number is the next one and the
 -- statuses are still those the decision was made from. The same commit again is success: go-redis repeats a script whose
 -- reply was lost.
 -- KEYS[1] due index
 -- ARGV    prefix, then per job:
 --         id, fence, seq, seq + 1, statuses before, wakes seen by the claim, token or '', keep the claim 0/1,
---         due in ms or '' (unchanged) or 'never', counted status before, after, ended 0/1,
+--         due in ms or '' (unchanged) or 'never', status of the job before, after, ended 0/1,
 --         number of fields to set s, s x (field, value),
 --         of fields to drop d, d x (field, value as read: another one was written by somebody else meanwhile, and stays),
 --         of events e, e x event, of past attempts p, p x attempt
@@ -47,18 +47,16 @@ while i <= #ARGV do
     redis.call('HSET', key, 'seq', after, 'held', keep == '1' and r[5] or '0', unpack(ARGV, sfrom, sfrom + s - 1))
     push(prefix .. 'ev:' .. id, e, efrom, 200)
     push(prefix .. 'past:' .. id, p, pfrom, 100)
-    if was ~= is then
-      redis.call('HINCRBY', prefix .. 'count', was, -1)
-      redis.call('HINCRBY', prefix .. 'count', is, 1)
-    end
+    if was ~= is then moved(prefix, id, was, is) end
     if ended == '1' then redis.call('ZADD', prefix .. 'ended', now, id) end
     if due == 'never' then
       redis.call('ZREM', KEYS[1], id)
       if is == 'SUCCEEDED' then redis.call('DEL', prefix .. 'sec:' .. id) end -- any other ending may be resumed
     elseif due ~= '' then
-      if r[4] ~= wakes then due = now end -- somebody woke the job meanwhile
+      if (r[4] or '0') ~= wakes then due = now end -- somebody woke the job meanwhile
       redis.call('ZADD', KEYS[1], due, id)
     end
+    if keep == '0' then redis.call('HDEL', key, 'holder') end -- nobody asks for the holder of a claim that is not held
     if keep == '0' and token ~= '' and redis.call('GET', prefix .. 'lease:' .. id) == token then
       redis.call('DEL', prefix .. 'lease:' .. id)
     end

@@ -1,7 +1,7 @@
 -- Lets a job that is done go again: writes the record of its second life, unless it has changed since it was read. The fence
 -- is raised and so is the number of the act that must exist, so nothing that was decided in the first life can touch it.
 -- KEYS[1] job  KEYS[2] due index  KEYS[3] the shard's chain
--- ARGV    prefix, id, token of this call, fence, seq, statuses (as they were read), counted status before, after,
+-- ARGV    prefix, id, token of this call, fence, seq, statuses (as they were read), status of the job before, after,
 --         number of fields to set s, s x (field, value), of fields to drop d, d x field, of events e, e x event
 -- Returns {1 if it goes again, epoch of the shard's chain}.
 -- Called by Store.Resume. Safe to run twice: the token tells this very call, whose reply was lost, from another person's.
@@ -26,8 +26,7 @@ redis.call('HSET', KEYS[1], 'fence', string.format('%.0f', fence + 1), 'seq', st
 redis.call('HDEL', KEYS[1], unpack(ARGV, dfrom, dfrom + d - 1))
 redis.call('RPUSH', prefix .. 'ev:' .. id, unpack(ARGV, efrom, efrom + e - 1))
 redis.call('LTRIM', prefix .. 'ev:' .. id, -200, -1)
-redis.call('HINCRBY', prefix .. 'count', was, -1)
-redis.call('HINCRBY', prefix .. 'count', is, 1)
+moved(prefix, id, was, is)
 redis.call('ZREM', prefix .. 'ended', id)
 redis.call('ZADD', KEYS[2], now, id)
 redis.call('HINCRBY', KEYS[3], 'wakes', 1)
