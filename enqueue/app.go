@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -19,6 +20,7 @@ type app struct {
 	onErrs    palette // for standard error
 	terminal  bool    // standard output is one
 	screen    screen  // what standard output can show
+	status    *status // on standard error, if that is a terminal
 
 	settings *pflag.FlagSet // the global flags, for config.Load
 	flags    struct {
@@ -39,7 +41,12 @@ func (a *app) prepare() error {
 	a.screen = screenOf(a.out, os.LookupEnv)
 	a.onOut = palette{on: colours(a.terminal, a.flags.noColor, os.LookupEnv)}
 	a.onErrs = palette{on: colours(isTerminal(a.errs), a.flags.noColor, os.LookupEnv)}
-	return a.checkFormat()
+	err := a.checkFormat()
+	if isTerminal(a.errs) && !a.structured() && os.Getenv("TERM") != "dumb" {
+		a.status = &status{out: a.errs, screen: screenOf(a.errs, os.LookupEnv), colour: a.onErrs, now: time.Now}
+		a.errs = a.status.beside(a.errs)
+	}
+	return err
 }
 
 // say writes a remark for people, which is no result.
@@ -55,6 +62,7 @@ func (a *app) table(columns []render.Column, rows [][]string) error {
 }
 
 func (a *app) close() error {
+	a.status.close()
 	var errs []error
 	for i := len(a.closers) - 1; i >= 0; i-- {
 		errs = append(errs, a.closers[i]())

@@ -82,7 +82,7 @@ func selectAll(id job.ID, follows bool) follow.Selection {
 // followJob shows the output of a job, with what happens to it on standard error, and returns how it fares.
 func (a *app) followJob(ctx context.Context, d *deployment, sel follow.Selection) error {
 	out, flush := a.output()
-	n := &narrator{d: d, id: sel.Job, say: a.say, quiet: !sel.Follow}
+	n := &narrator{d: d, id: sel.Job, say: a.say, status: a.status, quiet: !sel.Follow}
 	f := &follow.Follower{
 		Store: d.store, Out: out, Archive: d.logs(ctx),
 		Begin:  func(at job.Attempt) { a.say("%s", beginLine(at)) },
@@ -91,6 +91,7 @@ func (a *app) followJob(ctx context.Context, d *deployment, sel follow.Selection
 		Broken: n.complain,
 	}
 	rec, err := f.Run(ctx, sel)
+	a.status.set("")
 	err = errors.Join(err, flush())
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -122,7 +123,7 @@ func (a *app) output() (io.Writer, func() error) {
 	if !a.terminal {
 		return a.out, func() error { return nil }
 	}
-	t := render.NewTerminal(a.out)
+	t := render.NewTerminal(a.status.beside(a.out))
 	return t, t.Close
 }
 

@@ -18,10 +18,11 @@ const patience = 3 * time.Second
 // narrator tells what happens to a job that somebody follows. It tells each event of the job's history once, also those
 // that came and went between two looks, and what the job waits for when that takes long.
 type narrator struct {
-	d     *deployment
-	id    job.ID
-	say   func(format string, args ...any)
-	quiet bool // tell nothing of what happens on the way
+	d      *deployment
+	id     job.ID
+	say    func(format string, args ...any)
+	status *status // tells what it waits for as long as it does; may be nil
+	quiet  bool    // tell nothing of what happens on the way
 
 	seen    string    // what of the record was told
 	last    job.Event // of the history that was told
@@ -42,7 +43,8 @@ func (n *narrator) look(ctx context.Context, r job.Record) {
 		n.seen = now
 		n.tellEvents(ctx, len(r.Tasks) > 1)
 	}
-	if line := n.waiting(&r, time.Now()); line != "" {
+	n.status.set("%s", account.Stage(&r))
+	if line := n.waiting(&r, time.Now()); line != "" && n.status == nil {
 		n.say("%s", line)
 	}
 }
@@ -118,7 +120,7 @@ func (n *narrator) waiting(r *job.Record, now time.Time) string {
 		return ""
 	}
 	n.told = true
-	return fmt.Sprintf("job %d waits: %s", n.id, account.Explain(r.Wait.For))
+	return fmt.Sprintf("job %d %s", n.id, account.Awaits(r.Wait.For))
 }
 
 // repeatAfter is when trouble that lasts is told again.
@@ -141,7 +143,7 @@ func (n *narrator) end(s job.Status, r *job.Record) {
 		line += ": " + account.Explain(*cause)
 	}
 	if wait := r.Wait.For; !s.Terminal() && !wait.IsZero() {
-		line += ", waits: " + account.Explain(wait)
+		line += ", " + account.Awaits(wait)
 	}
 	n.say("%s", line)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/render"
 	"github.com/outlast-dev/outlast/internal/seal"
 	"github.com/outlast-dev/outlast/internal/spec"
 	"github.com/outlast-dev/outlast/internal/store"
@@ -59,7 +60,7 @@ func (d *deployment) bundle(ctx context.Context, j *spec.Job) error {
 			if err != nil {
 				return err
 			}
-			if keys[dir], err = putBundle(ctx, files, dir); err != nil {
+			if keys[dir], err = d.putBundle(ctx, files, dir); err != nil {
 				return err
 			}
 		}
@@ -68,11 +69,15 @@ func (d *deployment) bundle(ctx context.Context, j *spec.Job) error {
 	return nil
 }
 
-func putBundle(ctx context.Context, files *archive.Archive, dir string) (key string, err error) {
+func (d *deployment) putBundle(ctx context.Context, files *archive.Archive, dir string) (key string, err error) {
+	status := d.app.status
+	defer status.set("")
+	status.set("packing %s", render.Text(dir))
 	b, err := archive.Pack(dir, archive.Limits{})
 	if err != nil {
 		return "", fmt.Errorf("workdir: %w", err)
 	}
+	status.set("uploading %s, %d files", render.Bytes(b.Size), b.Files)
 	err = files.PutBundle(ctx, b)
 	if rmErr := b.Remove(); err == nil {
 		err = rmErr

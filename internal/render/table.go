@@ -35,10 +35,7 @@ const gap = 2
 // Write writes the table. No line of it is ever wrapped.
 func (t Table) Write(w io.Writer) error {
 	widths := layout(t.Columns, t.natural(), t.Width)
-	mark := "…"
-	if t.ASCII {
-		mark = "~"
-	}
+	mark := cutMark(t.ASCII)
 	out := table.NewWriter()
 	out.SetStyle(plainStyle())
 	out.SuppressTrailingSpaces()
@@ -169,6 +166,9 @@ func total(widths []int) int {
 // none for colours.
 func Width(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
+// Cut shortens a text to a width and shows that it did. It keeps colours.
+func Cut(s string, width int, ascii bool) string { return cut(s, width, cutMark(ascii)) }
+
 // Wrap joins parts into lines that are no longer than a width unless a part is; 0 makes one line.
 func Wrap(parts []string, separator string, width int) string {
 	var b strings.Builder
@@ -188,6 +188,14 @@ func Wrap(parts []string, separator string, width int) string {
 		length += n
 	}
 	return b.String()
+}
+
+// cutMark stands at the end of what was cut.
+func cutMark(ascii bool) string {
+	if ascii {
+		return "~"
+	}
+	return "…"
 }
 
 func cut(cell string, width int, mark string) string {

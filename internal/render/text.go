@@ -29,6 +29,20 @@ func Text(s string) string {
 	return b.String()
 }
 
+// Bytes is a size as people read it, in units of a thousand: 850 B, 3.2 kB, 48 MB.
+func Bytes(n int64) string {
+	size, unit := float64(n), 0
+	for size >= 999.5 && unit < 4 {
+		size /= 1000
+		unit++
+	}
+	form := "%.0f %s"
+	if unit > 0 && size < 9.95 {
+		form = "%.1f %s"
+	}
+	return fmt.Sprintf(form, size, [...]string{"B", "kB", "MB", "GB", "TB"}[unit])
+}
+
 // acts reports whether r does something to a terminal or its reader other than to appear: control characters, and
 // formats that reorder or hide text (Trojan Source, CVE-2021-42574).
 func acts(r rune) bool {

@@ -61,3 +61,15 @@ func TestDurations(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that sizes read well at their edges.
+func TestBytes(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 9999: "10 kB", 999_499: "999 kB", 999_999: "1.0 MB", 48_200_000: "48 MB", 5_000_000_000: "5.0 GB",
+		1 << 60: "1152922 TB",
+	} {
+		if got := render.Bytes(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
