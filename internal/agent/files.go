@@ -16,6 +16,9 @@ const (
 	fileLaunching = "launching"
 	fileRun       = "run.json"
 	fileLog       = "out.log"
+	fileGap       = "out.log.gap"   // what of the log was dropped
+	fileMarks     = "out.log.marks" // when it was written
+	fileLogLock   = "out.log.lock"  // held while the log of a run without a supervisor is kept short
 	fileExit      = "exit.json"
 	fileExitRoom  = "exit.json.room" // becomes exit.json
 	fileStop      = "stop.json"
@@ -38,6 +41,7 @@ type launchRecord struct {
 	Mark       string `json:"mark"` // value of OUTLAST_RUN in the environment of every process of the run
 	Boot       string `json:"boot"`
 	Supervisor int    `json:"supervisor"`
+	LogLimit   int64  `json:"log_limit,omitempty"` // for whoever polls when the supervisor is dead
 }
 
 // runRecord is the main process of the stage that runs now.

@@ -23,7 +23,8 @@ func (s *supervisor) until(done func() bool) {
 		s.checkNotice(now)
 		s.checkLease(now)
 		s.enforce(now)
-		timer.Reset(s.nextLook(now))
+		s.keep.look(now)
+		timer.Reset(s.keep.nextLook(now, s.nextLook(now)))
 		select {
 		case <-s.children:
 		case <-s.changed:
@@ -64,6 +65,7 @@ func (s *supervisor) watchFiles() {
 		return
 	}
 	s.changed = w.changed // watched until this process ends
+	s.keep.arm = func() bool { return w.once(s.dir.path(fileLog)) == nil }
 }
 
 // oomScore remembers what the kernel thought of this process before it was asked to spare it.

@@ -39,6 +39,8 @@ type StartRequest struct {
 	PowerOff    []string `json:"power_off,omitempty"` // argv
 	// LeaseSeconds ends a running run that nobody polled for so long (borrowed hosts only). 0 means never.
 	LeaseSeconds int `json:"lease_seconds,omitempty"`
+	// LogLimit is how many bytes of the log are kept: a quarter of its beginning, and its end. 0 means all.
+	LogLimit int64 `json:"log_limit,omitempty"`
 }
 
 // Status is the answer to start, poll and stop: one line of JSON on standard output.
@@ -51,10 +53,14 @@ type Status struct {
 	Stopped bool    `json:"stopped,omitempty"` // stop was asked for
 	Started int64   `json:"started,omitempty"` // Unix ms by the node's clock
 	Ended   int64   `json:"ended,omitempty"`   // Unix ms by the node's clock
-	// LogSize is the length of the whole log in bytes; Log holds the bytes from LogOffset on that poll asked for.
+	Clock   int64   `json:"clock,omitempty"`   // poll: what the node's clock says, Unix ms
+	// LogSize is the length of the whole log in bytes; Log holds the bytes from LogOffset on that poll asked for. They
+	// begin later than asked for if those were dropped.
 	LogSize   int64  `json:"log_size"`
 	LogOffset int64  `json:"log_offset"`
 	Log       []byte `json:"log,omitempty"`
+	LogGap    *Gap   `json:"log_gap,omitempty"`   // what was dropped of the log
+	LogMarks  []Mark `json:"log_marks,omitempty"` // of the bytes in Log
 }
 
 // Exit is the exit record, written once and atomically by the supervisor.
@@ -64,6 +70,12 @@ type Exit struct {
 	Signal string `json:"signal,omitempty"` // "SIGKILL", ...
 	Memory bool   `json:"oom,omitempty"`    // the kernel killed it for memory
 	Text   string `json:"text,omitempty"`   // why it could not be started
+}
+
+// Gap is a part of a log that was dropped because the log is longer than its limit: the bytes From up to To.
+type Gap struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
 }
 
 // Notice is the word that the machine will be taken.

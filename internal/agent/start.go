@@ -13,6 +13,9 @@ import (
 // maxRequest bounds a start request. The kernel allows a new process about 6 MB of environment.
 const maxRequest = 16 << 20
 
+// minLogLimit is the least that a log may be limited to: below it there would be nothing to see.
+const minLogLimit = 64 << 10
+
 // readRequest decodes a start request. Its errors say nothing of what was in it: that may be a secret.
 func readRequest(r io.Reader) (StartRequest, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxRequest+1))
@@ -49,6 +52,9 @@ func (r StartRequest) validate() error {
 	}
 	if r.IdleSeconds < 0 || r.LeaseSeconds < 0 {
 		return errors.New("start request: seconds are negative")
+	}
+	if r.LogLimit != 0 && r.LogLimit < minLogLimit {
+		return fmt.Errorf("start request: a limit of %d bytes for the log is less than %d", r.LogLimit, minLogLimit)
 	}
 	return nil
 }

@@ -141,8 +141,20 @@ func poll(d dir, offset, limit int64) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	err = d.readLog(&st, offset, min(limit, MaxLog))
-	return st, err
+	if st.State == Unsupervised {
+		if launch := load[launchRecord](d, fileLaunching); launch != nil {
+			_ = d.capUnsupervised(launch.LogLimit) // tried again by the next poll
+		}
+	}
+	now := time.Now()
+	st.Clock = now.UnixMilli()
+	if err := d.readLog(&st, offset, min(limit, MaxLog)); err != nil {
+		return st, err
+	}
+	var end int64
+	st.LogMarks, end = d.marks(st.LogOffset, st.LogOffset+int64(len(st.Log)), maxMarks, now)
+	st.Log = st.Log[:end-st.LogOffset]
+	return st, nil
 }
 
 // renewLease tells a supervisor that somebody still cares. It makes no directory.
@@ -162,7 +174,8 @@ func (d dir) renewLease() error {
 	return f.Close()
 }
 
-// readLog adds a part of the log to a status. An offset beyond its end yields nothing.
+// readLog adds a part of the log to a status. An offset beyond its end yields nothing, one within the gap what comes after
+// it.
 func (d dir) readLog(st *Status, offset, limit int64) error {
 	f, err := os.Open(d.path(fileLog))
 	if os.IsNotExist(err) {
@@ -172,15 +185,36 @@ func (d dir) readLog(st *Status, offset, limit int64) error {
 		return fmt.Errorf("read the log: %w", err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return fmt.Errorf("read the log: %w", err)
-	}
-	st.LogSize = info.Size()
-	st.LogOffset = min(offset, st.LogSize)
-	st.Log, err = io.ReadAll(io.NewSectionReader(f, st.LogOffset, min(limit, st.LogSize-st.LogOffset)))
-	if err != nil {
-		return fmt.Errorf("read the log: %w", err)
+	for g := d.gap(); ; {
+		if err := readOutside(st, f, g, offset, limit); err != nil {
+			return fmt.Errorf("read the log: %w", err)
+		}
+		now := d.gap()
+		if now == g {
+			break
+		}
+		g = now // what was read may have been dropped meanwhile
 	}
 	return nil
+}
+
+// readOutside reads a part of the log, given what was dropped of it.
+func readOutside(st *Status, f *os.File, g gap, offset, limit int64) error {
+	st.LogGap, st.Log = nil, nil
+	if g.To > g.From {
+		st.LogGap = &Gap{From: g.From, To: g.To}
+	}
+	if g.Cutting > 0 { // soon over
+		st.LogSize, st.LogOffset = g.To, min(offset, g.To)
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	st.LogSize = max(g.size(info.Size()), g.To)
+	st.LogOffset = g.skip(min(offset, st.LogSize))
+	most := min(limit, g.span(st.LogOffset, st.LogSize))
+	st.Log, err = io.ReadAll(io.NewSectionReader(f, g.inFile(st.LogOffset), most))
+	return err
 }

@@ -25,6 +25,7 @@ type supervisor struct {
 	pid  int      // its own
 	node []string // environment of the node
 	log  *os.File
+	keep logKeeper
 	null *os.File
 
 	ready    *os.File // closed when the first stage runs; an error is written to it before
@@ -112,6 +113,10 @@ func newSupervisor(d dir, stdin io.Reader, ready *os.File) (*supervisor, error) 
 	if s.log, err = os.OpenFile(d.path(fileLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
+	if err = d.setGap(gap{}); err != nil { // its room is kept from the beginning: a log that fills the disk is to be cut
+		return nil, err
+	}
+	s.keep = logKeeper{limit: newLogCap(d, req.LogLimit), marks: newMarker(d)}
 	if s.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
 		return nil, err
 	}
@@ -143,7 +148,7 @@ func (s *supervisor) begin() error {
 		s.stopped = true
 		return nil
 	}
-	rec := launchRecord{Token: s.req.Token, Mark: s.mark, Boot: bootID(), Supervisor: s.pid}
+	rec := launchRecord{Token: s.req.Token, Mark: s.mark, Boot: bootID(), Supervisor: s.pid, LogLimit: s.req.LogLimit}
 	return s.dir.create(fileLaunching, rec)
 }
 
@@ -155,6 +160,7 @@ func (s *supervisor) work() error {
 	s.started = time.Now().UnixMilli()
 	exit := s.stages()
 	s.clear()
+	s.keep.end(time.Now())
 	if err := s.record(exit); err != nil {
 		return err
 	}
@@ -202,6 +208,7 @@ func (s *supervisor) fork(name, script string) (exit Exit, ok bool) {
 	if err != nil {
 		return Exit{Stage: name, Code: codeNotFound, Text: err.Error()}, false
 	}
+	s.keep.stage(name, time.Now())
 	s.spared.giveBack() // the user's code is not spared
 	pid, err := syscall.ForkExec(shell, []string{shell, "-c", "--", script}, &syscall.ProcAttr{
 		Dir: s.dir.path(dirWork), Env: userEnv(s.node, s.req, s.dir),

@@ -18,6 +18,7 @@ const (
 // after each change, several changes being told once.
 type watch struct {
 	changed chan struct{}
+	fd      int
 	file    *os.File
 }
 
@@ -27,7 +28,7 @@ func watchFolders(folders ...string) (*watch, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("inotify_init1", err)
 	}
-	w := &watch{changed: make(chan struct{}, 1), file: os.NewFile(uintptr(fd), "inotify")}
+	w := &watch{fd: fd, changed: make(chan struct{}, 1), file: os.NewFile(uintptr(fd), "inotify")}
 	for _, folder := range folders {
 		if _, bad := syscall.InotifyAddWatch(fd, folder, syscall.IN_MOVED_TO|syscall.IN_CLOSE_WRITE); bad != nil {
 			err = errors.Join(err, os.NewSyscallError("inotify_add_watch", bad))
@@ -39,6 +40,13 @@ func watchFolders(folders ...string) (*watch, error) {
 	}
 	go w.read()
 	return w, nil
+}
+
+// once begins to tell of the next write to a file, and no further ones: a busy writer is looked at from time to time.
+func (w *watch) once(file string) error {
+	const oneShot = 0x80000000 // IN_ONESHOT
+	_, err := syscall.InotifyAddWatch(w.fd, file, syscall.IN_MODIFY|oneShot)
+	return os.NewSyscallError("inotify_add_watch", err)
 }
 
 func (w *watch) read() {

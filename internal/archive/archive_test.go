@@ -98,7 +98,7 @@ func TestAnInterruptedWriteLeavesNothing(t *testing.T) {
 	a, dir := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	key := LogKey{Job: 1}
-	err := a.put(ctx, key.object(segment{0, 3}), "application/zstd", func(w *blob.Writer) error {
+	err := a.put(ctx, key.object(segment{from: 0, to: 3}), "application/zstd", func(w *blob.Writer) error {
 		_, err := w.Write([]byte("abc"))
 		cancel()
 		return err

@@ -2,13 +2,17 @@
 // a job, and the logs of its runs.
 //
 //	bundles/<sha256>.tar.gz                                  a directory, packed the same way each time
-//	logs/<job>/<task>/<attempt>/<node>/<from>-<to>.zst       bytes from..to of one node's log
+//	logs/<job>/<task>/<attempt>/<node>/<from>-<to>.zst       bytes from..to of one node's log, and their marks
+//	logs/<job>/<task>/<attempt>/<node>/<from>-<to>.dropped   nothing: these bytes were dropped, the log was too long
 //
 // Objects never change: a name says exactly what is inside. So every write may be repeated, also by a worker that has
 // lost its lease without knowing, and the size of a log and its gaps are known from a list of names alone.
 //
 // Segments of a log may overlap (a worker that cannot tell whether its write succeeded writes again, perhaps more).
-// Reading stitches them together by position. Where bytes are missing, a line says how many.
+// Reading stitches them together by position. Where bytes are missing or were dropped, a line says how many.
+//
+// The marks of a segment, such as when what was written, are a skippable frame before its bytes: zstd itself reads the file
+// as exactly what the user's code has written.
 //
 // [Open] takes any URL that gocloud.dev/blob knows. file:// is built in; the binaries add others by importing their
 // drivers. No error of this package holds a credential from that URL.

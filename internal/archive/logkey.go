@@ -27,12 +27,22 @@ func (k LogKey) prefix() string {
 
 func prefixOfJob(id job.ID) string { return fmt.Sprintf("logs/%d/", id) }
 
+// The kinds of objects of a log.
+const (
+	extData    = ".zst"
+	extDropped = ".dropped" // empty: its name says it all
+)
+
 // object is the name of a segment. Positions have a fixed width so that names sort by position, up to a petabyte.
 func (k LogKey) object(s segment) string {
-	return fmt.Sprintf("%s%016d-%016d.zst", k.prefix(), s.from, s.to)
+	ext := extData
+	if s.dropped {
+		ext = extDropped
+	}
+	return fmt.Sprintf("%s%016d-%016d%s", k.prefix(), s.from, s.to, ext)
 }
 
-var objectName = regexp.MustCompile(`^logs/(\d+)/(\d+)/(\d+)/(\d+)/(\d{16})-(\d{16})\.zst$`)
+var objectName = regexp.MustCompile(`^logs/(\d+)/(\d+)/(\d+)/(\d+)/(\d{16})-(\d{16})(\.zst|\.dropped)$`)
 
 // parseObject reads the name of a segment. Other names are not ours: half-written files that a killed process
 // left, or whatever else somebody put into the bucket.
@@ -49,6 +59,6 @@ func parseObject(name string) (k LogKey, s segment, ok bool) {
 		}
 	}
 	k = LogKey{Job: job.ID(n[0]), Task: int(n[1]), Attempt: int(n[2]), Node: int(n[3])}
-	s = segment{from: n[4], to: n[5]}
+	s = segment{from: n[4], to: n[5], dropped: match[7] == extDropped}
 	return k, s, s.from < s.to && k.object(s) == name
 }

@@ -18,11 +18,13 @@ type LogInfo struct {
 	LogKey
 	Size    int64 `json:"size"`              // where it ends, in bytes
 	Missing int64 `json:"missing,omitempty"` // bytes before the end that are not there
+	Dropped int64 `json:"dropped,omitempty"` // bytes before the end that are not there on purpose
 }
 
 // PutLog stores data as the bytes of a log from offset on. Writing the same bytes again, fewer or more of them, in any order
-// and from several workers, is fine: nothing that is stored is ever lost by it. No data is no write.
-func (a *Archive) PutLog(ctx context.Context, key LogKey, offset int64, data []byte) error {
+// and from several workers, is fine: nothing that is stored is ever lost by it. No data is no write. The marks are those of
+// the data.
+func (a *Archive) PutLog(ctx context.Context, key LogKey, offset int64, data []byte, marks ...job.Mark) error {
 	switch {
 	case len(data) == 0:
 		return nil
@@ -30,7 +32,7 @@ func (a *Archive) PutLog(ctx context.Context, key LogKey, offset int64, data []b
 		return fmt.Errorf("archive %s: store %d bytes of the log of %s from %d: out of bounds", a.name, len(data), key, offset)
 	}
 	s := segment{from: offset, to: offset + int64(len(data))}
-	packed := a.codec.enc.EncodeAll(data, nil)
+	packed := a.codec.enc.EncodeAll(data, packMarks(marks))
 	err := a.put(ctx, key.object(s), "application/zstd", func(w *blob.Writer) error {
 		_, err := w.Write(packed)
 		return err
@@ -45,8 +47,26 @@ func (a *Archive) PutLog(ctx context.Context, key LogKey, offset int64, data []b
 // again from one position does not take the square of its size. Failing halfway leaves nothing but waste.
 func (a *Archive) removeCovered(ctx context.Context, key LogKey, s segment) error {
 	return a.list(ctx, fmt.Sprintf("%s%016d-", key.prefix(), s.from), func(_ LogKey, other segment) error {
-		if other.to < s.to {
+		if !other.dropped && other.to < s.to {
 			return a.remove(ctx, key.object(other))
+		}
+		return nil
+	})
+}
+
+// DropLog notes that the bytes from..to of a log were dropped because it is too long, and deletes the segments that hold
+// nothing else. It may be repeated, also with more.
+func (a *Archive) DropLog(ctx context.Context, key LogKey, from, to int64) error {
+	if from < 0 || to <= from {
+		return fmt.Errorf("archive %s: drop the bytes %d to %d of the log of %s: out of bounds", a.name, from, to, key)
+	}
+	gap := segment{from: from, to: to, dropped: true}
+	if err := a.put(ctx, key.object(gap), "text/plain", func(*blob.Writer) error { return nil }); err != nil {
+		return err
+	}
+	return a.list(ctx, key.prefix(), func(_ LogKey, s segment) error {
+		if s != gap && s.from >= from && s.to <= to {
+			return a.remove(ctx, key.object(s))
 		}
 		return nil
 	})
@@ -90,8 +110,11 @@ func inform(key LogKey, segments []segment) LogInfo {
 	info := LogInfo{LogKey: key}
 	for _, p := range stitch(segments, 0) {
 		info.Size = p.to
-		if p.missing {
+		switch p.is {
+		case isMissing:
 			info.Missing += p.to - p.from
+		case isDropped:
+			info.Dropped += p.to - p.from
 		}
 	}
 	return info
@@ -125,19 +148,19 @@ func (a *Archive) list(ctx context.Context, prefix string, each func(LogKey, seg
 	}
 }
 
-// load reads a segment and checks that it holds what its name says.
-func (a *Archive) load(ctx context.Context, key LogKey, s segment) ([]byte, error) {
+// load reads a segment with its marks and checks that it holds what its name says.
+func (a *Archive) load(ctx context.Context, key LogKey, s segment) ([]byte, []job.Mark, error) {
 	name := key.object(s)
 	packed, err := a.bucket.ReadAll(ctx, name)
 	if err != nil {
-		return nil, a.failed(err, "read %s", name)
+		return nil, nil, a.failed(err, "read %s", name)
 	}
 	data, err := a.codec.dec.DecodeAll(packed, nil)
 	if err == nil && int64(len(data)) != s.to-s.from {
 		err = fmt.Errorf("it is damaged: it holds %d bytes", len(data))
 	}
 	if err != nil {
-		return nil, a.failed(err, "read %s", name)
+		return nil, nil, a.failed(err, "read %s", name)
 	}
-	return data, nil
+	return data, unpackMarks(packed), nil
 }

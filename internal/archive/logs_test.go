@@ -133,7 +133,7 @@ func model(there []byte) string {
 		if text := b.String(); text != "" && !strings.HasSuffix(text, "\n") {
 			b.WriteByte('\n')
 		}
-		b.WriteString(missing(piece{from: int64(from), to: int64(i + 1)}))
+		b.WriteString(Chunk{From: int64(from), To: int64(i + 1)}.Note())
 	}
 	return b.String()
 }
@@ -213,7 +213,7 @@ func TestADamagedSegmentIsAnErrorThatNamesIt(t *testing.T) {
 	t.Parallel()
 	a, dir := open(t)
 	put(t, a, key, 0, "four")
-	good, bad := key.object(segment{0, 4}), key.object(segment{0, 9})
+	good, bad := key.object(segment{from: 0, to: 4}), key.object(segment{from: 0, to: 9})
 	if err := os.Rename(filepath.Join(dir, good), filepath.Join(dir, bad)); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestOutOfBounds(t *testing.T) {
 func TestASegmentThatIsGoneIsNotFound(t *testing.T) {
 	t.Parallel()
 	a, _ := open(t)
-	if _, err := a.load(t.Context(), key, segment{0, 1}); !errors.Is(err, ErrNotFound) {
+	if _, _, err := a.load(t.Context(), key, segment{from: 0, to: 1}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/outlast-dev/outlast/internal/job"
 )
 
 // TestTail ensures, for every sequence of pieces as a driver and its successor send them, doubled, overlapping, late or
@@ -80,4 +83,41 @@ func TestTailIsFleeting(t *testing.T) {
 	if p.End != -1 || len(p.Data) != 0 {
 		t.Errorf("another attempt's tail is %+v", p)
 	}
+}
+
+// TestTailMarks ensures that the marks of a tail come with its bytes, once, go with them, and do not fill the memory.
+func TestTailMarks(t *testing.T) {
+	onBoth(t, 2, func(t *testing.T, b *bench) {
+		mark := func(at int) job.Mark { return job.Mark{Offset: int64(at), Value: int64(1000 + at)} }
+		for range 2 {
+			b.must(t, b.TailAppend(b.ctx, 1, 0, 1, 0, []byte("0123456789"), job.Mark{Kind: job.MarkSkew, Value: -7}, mark(5), mark(10)))
+			b.must(t, b.TailAppend(b.ctx, 1, 0, 1, 10, []byte("0123456789"), mark(15), mark(20)))
+		}
+		for _, tc := range []struct {
+			from int64
+			most int
+			want []job.Mark
+		}{
+			{0, 100, []job.Mark{{Kind: job.MarkSkew, Value: -7}, mark(5), mark(10), mark(15), mark(20)}},
+			{6, 6, []job.Mark{mark(10), mark(15)}},
+			{16, 4, []job.Mark{mark(20)}},
+			{20, 4, nil},
+		} {
+			p := must[Piece](t)(b.TailRead(b.ctx, 1, 0, 1, tc.from, tc.most))
+			if diff := cmp.Diff(tc.want, p.Marks); diff != "" {
+				t.Errorf("%d bytes from %d: marks (-want +got):\n%s", tc.most, tc.from, diff)
+			}
+		}
+		for at := 20; at < 20+10_000; at++ {
+			b.must(t, b.TailAppend(b.ctx, 1, 0, 1, int64(at), []byte("x"), mark(at+1)))
+		}
+		if n := must[int64](t)(b.rdb.StrLen(b.ctx, b.tailKeys(1, 0, 1)[2]).Result()); n > 64<<10 {
+			t.Errorf("the marks take %d bytes", n)
+		}
+		b.must(t, b.TailAppend(b.ctx, 1, 0, 1, 10_020, make([]byte, TailSize), mark(10_020+TailSize)))
+		p := must[Piece](t)(b.TailRead(b.ctx, 1, 0, 1, 0, TailSize))
+		if len(p.Marks) != 1 || p.Marks[0] != mark(10_020+TailSize) {
+			t.Errorf("%d marks are left of what was cut off", len(p.Marks))
+		}
+	})
 }
