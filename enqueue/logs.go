@@ -84,7 +84,7 @@ func (a *app) followJob(ctx context.Context, d *deployment, sel follow.Selection
 	out, flush := a.output()
 	n := &narrator{d: d, id: sel.Job, say: a.say, status: a.status, quiet: !sel.Follow}
 	f := &follow.Follower{
-		Store: d.store, Out: out, Archive: d.logs(ctx),
+		Store: d.store, Out: &follow.Printer{W: out}, Archive: d.logs(ctx),
 		Begin:  func(at job.Attempt) { a.say("%s", beginLine(at)) },
 		Seen:   n.look,
 		Beat:   func(ctx context.Context) { n.complain(d.wake(ctx)(d.store.Follow(ctx, sel.Job))) },

@@ -41,6 +41,7 @@ type workerConfig struct {
 	Name, Redis, Home string
 	Zones             []local.Zone
 	Caps              store.Caps
+	LogLimit          int64
 	Crash             int    // kill -9 itself at this point, counted from 1; 0 never
 	Freeze            string // stop itself, like a paused machine, where this point is passed first
 	Trace             string // file to append the names of all points to
@@ -96,7 +97,7 @@ func newWorker(ctx context.Context, cfg workerConfig) (*tasks.Worker, func(), er
 		Caps: store.Caps{Launches: max(cfg.Caps.Launches, 8), Live: cfg.Caps.Live},
 		// The specification's times, divided: kill -9 is to be got over within seconds here.
 		LeaseTTL: 2 * time.Second, Claim: 3 * time.Second, Silence: 2 * time.Second, Backoff: time.Second, MinAge: 3 * time.Second,
-		Points: crashAt(cfg),
+		Points: crashAt(cfg), LogLimit: cfg.LogLimit,
 	})
 	return w, func() { _ = logs.Close() }, nil
 }

@@ -1,27 +1,35 @@
 package tasks
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/agent"
 	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/machine"
+	"github.com/outlast-dev/outlast/internal/seal"
 	"github.com/outlast-dev/outlast/internal/store"
 )
 
 // A log travels node → live tail in Redis → archive. The tail is bounded and is for whoever follows; the archive
-// has all of it. The archive is written in pieces, as the job runs: when enough has gathered, when the run has ended,
-// and at least twice a minute.
+// has all of it that the node keeps. The archive is written in pieces, as the job runs: when enough has gathered, when the
+// run has ended, and at least twice a minute.
+//
+// A run that prints faster than a look may move has its newest output in the tail all the same; the archive goes on from
+// where it is, straight from the node, and catches up at the end.
 const (
-	pollBytes   = 64 << 10           // of the log in one answer of the agent
+	// DefaultLogLimit is how much of an attempt's log its node keeps, and so the archive.
+	DefaultLogLimit = 256 << 20
+
+	pollBytes   = 64 << 10           // of the log in the answer that a look asks for
+	moreBytes   = 256 << 10          // in the further ones of a look, if there is more
 	lookBytes   = 1 << 20            // of the log in one look: more is left for the next one
+	lagBytes    = 8 << 20            // that the tail may be behind; then it goes on with the newest
 	keepBytes   = store.TailSize / 4 // gathered in the tail before a piece goes to the archive
 	keepEvery   = 30 * time.Second   // a piece goes to the archive also if it is small
-	saveBytes   = int64(1) << 30     // of the log at the end of an attempt; more is cut off, and said
 	keepLimit   = 3 * time.Second    // for one write to the archive during a look, which has other things to do
 	saveLimit   = time.Minute        // for one at the end of an attempt
 	unreachable = 2 * time.Second    // how long the end of an attempt waits for a machine that may be gone
@@ -34,47 +42,89 @@ type logTrip struct {
 	a     *job.Attempt
 	probe *job.Probe // Tail and Kept are moved on here
 	every time.Duration
+	node  logReader
 
 	patience time.Duration // for one write to the archive
 	kept     int           // bytes archived on this trip
+	gap      *agent.Gap    // what the node has dropped, as heard last
 	refused  bool          // by the archive, on this trip
 }
 
 func (d *driver) logOf(a *job.Attempt, p *job.Probe) *logTrip {
-	return &logTrip{w: d.w, id: d.job.ID, a: a, probe: p, every: time.Duration(d.job.Look.Every) * time.Millisecond, patience: keepLimit}
+	l := &logTrip{w: d.w, id: d.job.ID, a: a, probe: p, every: time.Duration(d.job.Look.Every) * time.Millisecond, patience: keepLimit}
+	l.node = logReader{now: d.now, masker: func(ctx context.Context) (*seal.Masker, error) { return d.masker(ctx, a.Task) }}
+	l.node.mask, _ = d.w.masks.peek(taskKey{d.job.ID, a.Task})
+	return l
+}
+
+// from sets the node to read from.
+func (l *logTrip) from(ctx context.Context, c *machine.Client, dir string) {
+	l.node.poll = func(offset, limit int64) (agent.Status, error) { return c.Poll(ctx, dir, offset, limit) }
 }
 
 func (l *logTrip) key() archive.LogKey {
 	return archive.LogKey{Job: l.id, Task: l.a.Task, Attempt: l.a.Number}
 }
 
-// source reads the log on the node from an offset.
-type source func(offset int64) (agent.Status, error)
+// read reads the log on the node.
+func (l *logTrip) read(ctx context.Context, offset, limit int64) (logPiece, error) {
+	p, err := l.node.read(ctx, offset, limit)
+	if err == nil && p.gap != nil {
+		l.gap = p.gap
+	}
+	return p, err
+}
 
 // follow moves what the agent has sent, and what it still has, into the tail, and from there into the archive when it is
 // time. An archive that does not take it is tried again at the next look.
-func (l *logTrip) follow(ctx context.Context, s agent.Status, more source) error {
-	for moved := 0; len(s.Log) > 0; {
-		if err := l.w.store.TailAppend(ctx, l.id, l.a.Task, l.a.Number, s.LogOffset, s.Log); err != nil {
+func (l *logTrip) follow(ctx context.Context, s agent.Status) error {
+	l.gap = s.LogGap
+	p, err := l.node.take(ctx, s, l.probe.Tail, pollBytes)
+	if err == nil && p.size-p.end() > lagBytes {
+		p, err = l.newest(ctx, p.size)
+	}
+	for moved := 0; err == nil && len(p.data) > 0; {
+		if err := l.w.store.TailAppend(ctx, l.id, l.a.Task, l.a.Number, p.offset, p.data, p.marks...); err != nil {
 			return err
 		}
-		l.probe.Tail = s.LogOffset + int64(len(s.Log))
-		if err := l.keep(ctx, keepBytes, more); err != nil {
+		l.probe.Tail = p.end()
+		if err := l.keep(ctx, keepBytes); err != nil {
 			return err
 		}
-		if moved += len(s.Log); moved >= lookBytes || l.probe.Tail >= s.LogSize {
+		if moved += len(p.data); moved >= lookBytes || l.probe.Tail >= p.size {
 			break
 		}
-		next, err := more(l.probe.Tail)
-		if err != nil {
-			return nil //nolint:nilerr // the next look goes on from here
-		}
-		s = next
+		p, err = l.read(ctx, l.probe.Tail, moreBytes)
 	}
-	if l.probe.State == job.RunExited || l.timeToKeep() {
-		return l.keep(ctx, 1, more)
+	if err == nil && (l.probe.State == job.RunExited || l.timeToKeep()) {
+		err = l.keep(ctx, 1)
+	}
+	if err == nil && l.kept > 0 {
+		err = l.drop(ctx)
+	}
+	return l.lookError(err)
+}
+
+// lookError is what of an error concerns a look: a node that stops answering over its log is asked again by the next one.
+func (l *logTrip) lookError(err error) error {
+	var hidden *maskError
+	switch {
+	case isStoreError(err):
+		return err
+	case errors.As(err, &hidden):
+		l.w.log.Warn().Err(err).Int64("job", int64(l.id)).Msg("a log cannot be moved")
 	}
 	return nil
+}
+
+// newest reads the end of a log that the tail has fallen behind, from the beginning of a line if there is one.
+func (l *logTrip) newest(ctx context.Context, size int64) (logPiece, error) {
+	p, err := l.read(ctx, size-store.TailSize/2, pollBytes)
+	if i := bytes.IndexByte(p.data, '\n') + 1; i > 0 && i < len(p.data) {
+		p.offset, p.data = p.offset+int64(i), p.data[i:]
+		p.marks = job.MarksOf(p.marks, p.offset, p.end())
+	}
+	return p, err
 }
 
 // timeToKeep reports whether this is the first look in a new half minute: whoever looks, that needs no memory.
@@ -85,144 +135,54 @@ func (l *logTrip) timeToKeep() bool {
 
 // keep moves the log from Kept on to the archive, if at least that many bytes have gathered: from the tail, or from the
 // node if the tail has moved on, as it does while the archive is away. What a look may move is bounded.
-func (l *logTrip) keep(ctx context.Context, atLeast int64, more source) error {
+func (l *logTrip) keep(ctx context.Context, atLeast int64) error {
 	for l.probe.Tail-l.probe.Kept >= max(atLeast, 1) && l.kept < 2*lookBytes && !l.refused {
-		piece, err := l.w.store.TailRead(ctx, l.id, l.a.Task, l.a.Number, l.probe.Kept, store.TailSize)
+		tail, err := l.w.store.TailRead(ctx, l.id, l.a.Task, l.a.Number, l.probe.Kept, store.TailSize)
 		if err != nil {
 			return err
 		}
-		if len(piece.Data) == 0 || piece.Offset > l.probe.Kept {
-			s, err := more(l.probe.Kept)
-			if err != nil || s.LogOffset != l.probe.Kept || len(s.Log) == 0 {
-				return nil //nolint:nilerr // the next look tries again
+		p := logPiece{offset: tail.Offset, data: tail.Data, marks: tail.Marks}
+		if len(p.data) == 0 || p.offset > l.probe.Kept {
+			if p, err = l.read(ctx, l.probe.Kept, moreBytes); err != nil || len(p.data) == 0 {
+				return err // the next look tries again
 			}
-			piece = store.Piece{Offset: s.LogOffset, Data: s.Log}
 		}
-		if err := l.put(ctx, piece.Offset, piece.Data); err != nil {
-			l.refused = true // one try a look: an archive that hangs must not hold up what the look is for
-			l.w.log.Warn().Err(err).Int64("job", int64(l.id)).Msg("cannot archive a piece of log now")
-			return nil
+		if err := l.put(ctx, p); err != nil {
+			l.refuse(err)
 		}
 	}
 	return nil
+}
+
+// refuse notes that the archive did not do what was asked: one try a look, since an archive that hangs must not hold up what
+// the look is for.
+func (l *logTrip) refuse(err error) {
+	l.refused = true
+	l.w.log.Warn().Err(err).Int64("job", int64(l.id)).Msg("cannot archive a piece of log now")
 }
 
 // put writes a piece of the log, from Kept on or after a gap, to the archive.
-func (l *logTrip) put(ctx context.Context, offset int64, data []byte) error {
+func (l *logTrip) put(ctx context.Context, p logPiece) error {
 	ctx, done := context.WithTimeout(ctx, l.patience)
 	defer done()
-	if err := l.w.archive.PutLog(ctx, l.key(), offset, data); err != nil {
+	if err := l.w.archive.PutLog(ctx, l.key(), p.offset, p.data, job.MarksOf(p.marks, p.offset, p.end())...); err != nil {
 		return err
 	}
-	l.probe.Kept = offset + int64(len(data))
-	l.kept += len(data)
+	l.probe.Kept = p.end()
+	l.kept += len(p.data)
 	return nil
 }
 
-// save brings the rest of an attempt's log into the archive before its machine goes: from the node while it answers, and
-// what is left in the tail when it does not.
-func (d *driver) save(ctx context.Context, site *Site, a *job.Attempt) (*job.Outcome, error) {
-	out := &job.Outcome{Attempt: a.Number, At: d.now()}
-	p := &job.Probe{Attempt: a.Number, At: out.At, Tail: d.job.Look.Tail, Kept: d.job.Look.Kept}
-	log := d.logOf(a, p)
-	log.patience = saveLimit
-	log.resume(ctx)
-	err := d.answers(ctx, site, a, p.Kept)
-	if err == nil {
-		err = d.onNode(ctx, site, a, func(c *machine.Client, node job.Node) error {
-			return log.drain(ctx, out, func(offset int64) (agent.Status, error) {
-				return c.Poll(ctx, site.Dir(node), offset, agent.MaxLog)
-			})
-		})
-	} else {
-		d.log.Debug().Err(err).Msg("the machine does not answer: its log ends with what was read before")
-	}
-	switch {
-	case err == nil || out.Fault != nil:
-		return out, nil
-	case ctx.Err() != nil: // the log is long: it goes on from where it is, and not for ever, as with any fault
-		out.Fault = &job.Fault{Class: job.Transient, Text: fmt.Sprintf("the log was archived up to byte %d when the time was up", p.Kept)}
-		return out, nil //nolint:nilerr // it is what came of it
-	case isStoreError(err):
-		return nil, err
-	default:
-		return out, log.keepRest(ctx, out)
-	}
-}
-
-// answers reports whether the machine of an attempt can be asked for its log. One that is known to have been there when
-// the code ended is given more time than one that may be gone.
-func (d *driver) answers(ctx context.Context, site *Site, a *job.Attempt, offset int64) error {
-	limit := unreachable
-	if a.Exit != nil {
-		limit = probeLimit
-	}
-	ctx, done := context.WithTimeout(ctx, limit)
-	defer done()
-	return d.onNode(ctx, site, a, func(c *machine.Client, node job.Node) error {
-		_, err := c.Poll(ctx, site.Dir(node), offset, 0)
-		return err
-	})
-}
-
-// resume takes over what a save that was cut off has archived.
-func (l *logTrip) resume(ctx context.Context) {
-	if info, err := l.w.archive.LogSize(ctx, l.key()); err == nil && info.Missing == 0 {
-		l.probe.Kept = max(l.probe.Kept, info.Size)
-	}
-}
-
-// drain moves everything from Kept on straight from the node to the archive, and the end of it to the tail too.
-func (l *logTrip) drain(ctx context.Context, out *job.Outcome, poll source) error {
-	var buf []byte
-	most := l.probe.Kept + saveBytes
-	flush := func() error {
-		if len(buf) == 0 {
-			return nil
-		}
-		if err := l.put(ctx, l.probe.Kept, buf); err != nil {
-			out.Fault = &job.Fault{Class: job.Transient, Text: err.Error()}
-			return err
-		}
-		buf = nil
+// drop drops from the archive what the node has dropped: so it stays within the same limit, and says what is gone. What the
+// archive does not have yet is left to a later look.
+func (l *logTrip) drop(ctx context.Context) error {
+	if l.gap == nil || l.refused || l.probe.Kept < l.gap.To {
 		return nil
 	}
-	for {
-		s, err := poll(l.probe.Kept + int64(len(buf)))
-		if err != nil {
-			return errors.Join(err, flush())
-		}
-		if len(s.Log) > 0 && s.LogOffset+int64(len(s.Log)) > l.probe.Tail {
-			if err := l.w.store.TailAppend(ctx, l.id, l.a.Task, l.a.Number, s.LogOffset, s.Log); err != nil {
-				return err
-			}
-			l.probe.Tail = s.LogOffset + int64(len(s.Log))
-		}
-		buf = append(buf, s.Log...)
-		if len(s.Log) == 0 || l.probe.Kept+int64(len(buf)) >= min(s.LogSize, most) {
-			return flush()
-		}
-		if len(buf) >= lookBytes {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
+	ctx, done := context.WithTimeout(ctx, l.patience)
+	defer done()
+	if err := l.w.archive.DropLog(ctx, l.key(), l.gap.From, l.gap.To); err != nil {
+		l.refuse(err)
 	}
-}
-
-// keepRest moves what the tail still has to the archive.
-func (l *logTrip) keepRest(ctx context.Context, out *job.Outcome) error {
-	for {
-		piece, err := l.w.store.TailRead(ctx, l.id, l.a.Task, l.a.Number, l.probe.Kept, store.TailSize)
-		if err != nil {
-			return err
-		}
-		if len(piece.Data) == 0 {
-			return nil
-		}
-		if err := l.put(ctx, piece.Offset, piece.Data); err != nil {
-			out.Fault = &job.Fault{Class: job.Transient, Text: err.Error()}
-			return nil //nolint:nilerr // it is what came of it
-		}
-	}
+	return nil
 }

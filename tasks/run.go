@@ -73,7 +73,7 @@ func (d *driver) startRequest(ctx context.Context, a *job.Attempt, req *job.Requ
 		return agent.StartRequest{}, err
 	}
 	return agent.StartRequest{
-		Token: a.Token, Setup: t.Setup, Run: t.Run, Secrets: secrets,
+		Token: a.Token, Setup: t.Setup, Run: t.Run, Secrets: secrets, LogLimit: d.w.logLimit,
 		Env: spec.Environment(spec.EnvInput{
 			Request: *req, Job: d.job.ID, Task: a.Task, Submitted: d.job.SubmittedAt, Attempt: a.Number,
 			Recoveries: d.job.Tasks[a.Task].Recoveries, Offer: a.Offer,
@@ -160,15 +160,14 @@ func (d *driver) probe(ctx context.Context, site *Site, a *job.Attempt) (*job.Pr
 	out := &job.Probe{Attempt: a.Number, At: d.now(), Tail: d.job.Look.Tail, Kept: d.job.Look.Kept}
 	var storeErr error
 	err := d.onNode(ctx, site, a, func(c *machine.Client, node job.Node) error {
-		status, err := c.Poll(ctx, site.Dir(node), out.Tail, pollBytes)
+		log := d.logOf(a, out)
+		log.from(ctx, c, site.Dir(node))
+		status, err := log.node.ask(out.Tail, pollBytes)
 		if err != nil {
 			return err
 		}
 		d.fill(out, status)
-		log := d.logOf(a, out)
-		storeErr = log.follow(ctx, status, func(offset int64) (agent.Status, error) {
-			return c.Poll(ctx, site.Dir(node), offset, pollBytes)
-		})
+		storeErr = log.follow(ctx, status)
 		return nil
 	})
 	if err != nil {

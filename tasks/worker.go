@@ -38,6 +38,7 @@ type Config struct {
 	Claim    time.Duration // of the watch; 0 = DefaultClaim
 	Silence  time.Duration // of a chain before it counts as dead; 0 = DefaultSilence
 	Backoff  time.Duration // first wait between rounds of offers; 0 = place.DefaultBackoff
+	LogLimit int64         // bytes of each attempt's log; 0 = DefaultLogLimit
 	MinAge   time.Duration // before a machine can be an orphan; 0 = DefaultMinAge
 	Watchers int           // shards watched at a time; 0 = 16
 	Looks    int           // jobs looked at at a time; 0 = 32
@@ -87,6 +88,8 @@ type Worker struct {
 	caps     store.Caps
 	backoff  time.Duration
 	minAge   time.Duration
+	logLimit int64
+	masks    masks
 	every    time.Duration // the watch's period
 	claim    time.Duration // of one look; a look ends well before it
 	silence  time.Duration // of a chain before it counts as dead
@@ -114,11 +117,12 @@ func New(cfg Config) *Worker {
 	cfg.MinAge = cmp.Or(cfg.MinAge, DefaultMinAge)
 	cfg.Claim = cmp.Or(cfg.Claim, DefaultClaim)
 	cfg.Silence = cmp.Or(cfg.Silence, DefaultSilence)
+	cfg.LogLimit = cmp.Or(cfg.LogLimit, DefaultLogLimit)
 	cfg.Rules.Deployment = cfg.Store.Deployment().ID
 	w := &Worker{
 		cfg: cfg, log: cfg.Log, store: cfg.Store, queue: NewDispatcher(cfg.Queue), sites: cfg.Sites, views: newViews(cfg.Sites),
 		archive: cfg.Archive, identity: cfg.Identity, leases: lease.NewKeeper(cfg.Store.Redis(), cfg.LeaseTTL), metrics: newMetrics(cfg.Metrics),
-		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second, claim: cfg.Claim, silence: cfg.Silence,
+		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second, claim: cfg.Claim, silence: cfg.Silence, logLimit: cfg.LogLimit,
 		places: newPlaces(cfg.Looks, cfg.Claim/15),
 	}
 	w.stopping, w.stop = context.WithCancelCause(context.Background())

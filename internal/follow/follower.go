@@ -47,8 +47,8 @@ const AllTasks = -1
 // Follower reads a job's output. Fields below Out may be left out.
 type Follower struct {
 	Store   Store
-	Archive Archive // nil if it cannot be had
-	Out     io.Writer
+	Archive Archive   // nil if it cannot be had
+	Out     io.Writer // a [Printer] for more than the bytes
 
 	Begin  func(a job.Attempt)               // before the output of another attempt than the one shown before
 	At     func(Position)                    // where the reading stands: before each write with what Begin tells, and after each look
@@ -77,7 +77,7 @@ func (f *Follower) Run(ctx context.Context, sel Selection) (job.Record, error) {
 	if err != nil {
 		return rec, err
 	}
-	r := &reading{f: f, sel: sel, task: max(sel.Task, 0), attempt: max(sel.Attempt, 1)}
+	r := &reading{f: f, out: outOf(f.Out), sel: sel, task: max(sel.Task, 0), attempt: max(sel.Attempt, 1)}
 	switch {
 	case sel.From != Position{}:
 		if err := r.resume(&rec); err != nil {

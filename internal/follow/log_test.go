@@ -31,7 +31,7 @@ func TestLogStitchesArchiveAndTail(t *testing.T) {
 			kept = next
 			base := rapid.IntRange(0, kept).Draw(rt, "base") // the archive has what the tail has not
 			w.tail(0, 1, int64(base), string(whole[base:end]))
-			if _, err := l.Live(context.Background(), &out); err != nil {
+			if _, err := l.Live(context.Background(), &Printer{W: &out}); err != nil {
 				rt.Fatal(err)
 			}
 			if !bytes.Equal(out.Bytes(), whole[:end]) {
@@ -39,7 +39,7 @@ func TestLogStitchesArchiveAndTail(t *testing.T) {
 			}
 		}
 		w.keep(t, 0, 1, int64(kept), string(whole[kept:]))
-		if err := l.Rest(context.Background(), &out); err != nil {
+		if err := l.Rest(context.Background(), &Printer{W: &out}); err != nil {
 			rt.Fatal(err)
 		}
 		if !bytes.Equal(out.Bytes(), whole) {
@@ -54,9 +54,10 @@ func TestLogTellsOfAHole(t *testing.T) {
 		w := newWorld(t)
 		l := &Log{Store: w, Archive: w.files, Key: archive.LogKey{Job: 7, Attempt: 1}}
 		var out bytes.Buffer
+		printer := &Printer{W: &out}
 		look := func() string {
 			t.Helper()
-			if _, err := l.Live(t.Context(), &out); err != nil {
+			if _, err := l.Live(t.Context(), printer); err != nil {
 				t.Fatal(err)
 			}
 			return out.String()
@@ -88,8 +89,9 @@ func TestRestTellsOfHoles(t *testing.T) {
 	w.keep(t, 0, 1, 10, "four\n")
 	w.tail(0, 1, 18, "six\n")
 	var out bytes.Buffer
+	printer := &Printer{W: &out}
 	for range 2 {
-		if err := l.Rest(t.Context(), &out); err != nil {
+		if err := l.Rest(t.Context(), printer); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,27 +127,12 @@ func TestLast(t *testing.T) {
 				w.tail(0, 1, tc.base, tc.tail)
 			}
 			var out strings.Builder
-			if err := l.Last(t.Context(), &out, tc.n); err != nil {
+			if err := l.Last(t.Context(), &Printer{W: &out}, tc.n); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" || l.Offset() != tc.offset {
 				t.Errorf("offset %d, want %d; output (-want +got):\n%s", l.Offset(), tc.offset, diff)
 			}
 		})
-	}
-}
-
-// Ensure that lastLines cuts at line ends and counts an unfinished line.
-func TestLastLines(t *testing.T) {
-	for _, tc := range []struct {
-		text string
-		n    int
-		want string
-	}{
-		{"a\nb\nc\n", 2, "b\nc\n"}, {"a\nb\nc", 2, "b\nc"}, {"a\n", 5, "a\n"}, {"", 1, ""}, {"a\n\n\n", 2, "\n\n"}, {"a\nb", 0, ""},
-	} {
-		if got := string(lastLines([]byte(tc.text), tc.n)); got != tc.want {
-			t.Errorf("last %d lines of %q are %q, want %q", tc.n, tc.text, got, tc.want)
-		}
 	}
 }

@@ -3,7 +3,7 @@ package follow
 import (
 	"context"
 	"fmt"
-	"io"
+	"iter"
 	"sync"
 	"testing"
 
@@ -111,12 +111,11 @@ func lines(from, to int) string {
 // broken is an archive that does not answer.
 type broken struct{}
 
-func (broken) ReadLog(context.Context, archive.LogKey, int64) (io.ReadCloser, error) {
+func (broken) Chunks(context.Context, archive.LogKey, int64) iter.Seq2[archive.Chunk, error] {
+	return func(yield func(archive.Chunk, error) bool) { yield(archive.Chunk{}, errBroken) }
+}
+func (broken) Last(context.Context, archive.LogKey, int) ([]archive.Chunk, error) {
 	return nil, errBroken
 }
-func (broken) LogSize(context.Context, archive.LogKey) (archive.LogInfo, error) {
-	return archive.LogInfo{}, errBroken
-}
-func (broken) Tail(context.Context, archive.LogKey, int) ([]byte, error) { return nil, errBroken }
 
 var errBroken = fmt.Errorf("the bucket is on fire")

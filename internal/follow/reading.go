@@ -19,6 +19,7 @@ var ErrNoPosition = errors.New("no such place in the output")
 // reading is how far a follower has come.
 type reading struct {
 	f       *Follower
+	out     Out
 	sel     Selection
 	task    int
 	attempt int
@@ -231,10 +232,8 @@ type output struct {
 	a job.Attempt
 }
 
-func (o *output) Write(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
+// begin tells where the reading stands, and of the change of attempt.
+func (o *output) begin() {
 	o.r.tell()
 	if was := o.r.shown; was == nil || was.Task != o.a.Task || was.Number != o.a.Number {
 		if was != nil && o.r.f.Begin != nil {
@@ -242,9 +241,26 @@ func (o *output) Write(p []byte) (int, error) {
 		}
 		o.r.shown = &o.a
 	}
-	n, err := o.r.f.Out.Write(p)
-	if err != nil {
-		err = fmt.Errorf("%w: %w", errOutput, err)
+}
+
+// Bytes implements [Out].
+func (o *output) Bytes(offset int64, data []byte, marks []job.Mark) error {
+	if len(data) == 0 {
+		return nil
 	}
-	return n, err
+	o.begin()
+	return ofOutput(o.r.out.Bytes(offset, data, marks))
+}
+
+// Note implements [Out].
+func (o *output) Note(line string) error {
+	o.begin()
+	return ofOutput(o.r.out.Note(line))
+}
+
+func ofOutput(err error) error {
+	if err != nil {
+		return fmt.Errorf("%w: %w", errOutput, err)
+	}
+	return nil
 }

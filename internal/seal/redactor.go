@@ -29,10 +29,7 @@ func NewRedactor(secrets map[string]string) *Redactor {
 		if len(value) < minSecret {
 			continue
 		}
-		quoted := strconv.Quote(value)
-		for _, form := range []string{
-			value, quoted[1 : len(quoted)-1], url.QueryEscape(value), url.PathEscape(value),
-		} {
+		for _, form := range formsOf(value) {
 			if !seen[form] {
 				seen[form] = true
 				r.forms = append(r.forms, form)
@@ -40,6 +37,12 @@ func NewRedactor(secrets map[string]string) *Redactor {
 		}
 	}
 	return r
+}
+
+// formsOf lists how a value may look in a text.
+func formsOf(value string) []string {
+	quoted := strconv.Quote(value)
+	return []string{value, quoted[1 : len(quoted)-1], url.QueryEscape(value), url.PathEscape(value)}
 }
 
 // Redact returns text with each occurrence of a secret replaced by [Redacted]. Occurrences that overlap are replaced
