@@ -85,7 +85,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 		Name: cfg.Worker, Version: version.String(), Store: st, Queue: queue, Sites: sites, Archive: s.archive, Identity: key.opener(),
 		Log: log.With().Str("worker", cfg.Worker).Logger(), Metrics: metrics, Rules: rules(cfg),
 		Caps:     caps(cfg),
-		LeaseTTL: cfg.Lease, Claim: cfg.Claim, Backoff: cfg.Backoff, Looks: cfg.Concurrency.Watch, Acts: cfg.Concurrency.Acts,
+		LeaseTTL: cfg.Lease, Claim: cfg.Claim, Backoff: cfg.Backoff, LogLimit: int64(cfg.LogLimit), Looks: cfg.Concurrency.Watch, Acts: cfg.Concurrency.Acts,
 		Ready: fit(cfg, st, key),
 		URL:   func() string { return s.web.URL() }, // there is one before the worker starts
 	})

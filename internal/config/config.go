@@ -40,6 +40,7 @@ type Config struct {
 	FailureGrace time.Duration // between a failed exit and the look at the machines that decides whose fault it was
 	Unreachable  Unreachable
 	BootTimeout  time.Duration // from a machine's creation to the first answer of its agent
+	LogLimit     Bytes         // of the output of one attempt; more is dropped from its middle
 	Backoff      time.Duration // after the first round in which every offer failed; grows with each round
 
 	Local Local
@@ -114,6 +115,7 @@ func Defaults() Config {
 		Unreachable:  Unreachable{Probes: 5, Elapsed: time.Minute},
 		BootTimeout:  10 * time.Minute,
 		Backoff:      time.Minute,
+		LogLimit:     256 * MiB,
 	}
 }
 

@@ -37,6 +37,8 @@ func AddFlags(flags *pflag.FlagSet, defaults Config) {
 			flags.String(s.flag(), string(*f), s.usage)
 		case *int:
 			flags.Int(s.flag(), *f, s.usage)
+		case *Bytes:
+			flags.String(s.flag(), f.String(), s.usage)
 		case *time.Duration:
 			flags.Duration(s.flag(), *f, s.usage)
 		case *[]string:

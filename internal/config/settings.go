@@ -78,6 +78,8 @@ func settings() []setting[Config] {
 			usage: "time that a new machine has to come up"},
 		{key: "backoff", at: func(c *Config) any { return &c.Backoff },
 			usage: "wait after a round in which no offer could be had; grows with each round"},
+		{key: "log_limit", at: func(c *Config) any { return &c.LogLimit },
+			usage: "how much of the output of one attempt is kept: its beginning and its end"},
 		{key: zonesKey, noFlag: true, at: func(c *Config) any { return &c.Local.Zones },
 			usage: "zones of the local provider (in the file only)"},
 	}

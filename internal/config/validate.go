@@ -44,6 +44,7 @@ func (c Config) validate() error {
 		{"unreachable.probes", c.Unreachable.Probes >= 1, "must be at least 1"},
 		{"unreachable.elapsed", c.Unreachable.Elapsed >= 0, "must not be negative"},
 		{"boot_timeout", c.BootTimeout > 0, "must be longer than nothing"},
+		{"log_limit", c.LogLimit >= MiB && c.LogLimit <= 64*GiB, "must be 1MiB to 64GiB"},
 		{"backoff", c.Backoff > 0, "must be longer than nothing"},
 	} {
 		if !rule.ok {

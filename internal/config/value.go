@@ -25,6 +25,8 @@ func assign(field, value any) error {
 		return assignFloat(f, value)
 	case *time.Duration:
 		return assignDuration(f, value)
+	case *Bytes:
+		return assignBytes(f, value)
 	case *[]string:
 		return assignList(f, value)
 	case *[]Zone:
@@ -154,6 +156,8 @@ func show(field any) string {
 	case *int:
 		return strconv.Itoa(*f)
 	case *time.Duration:
+		return f.String()
+	case *Bytes:
 		return f.String()
 	case *[]string:
 		return fmt.Sprintf("%q", *f)
