@@ -94,6 +94,7 @@ func describe(err error) failure {
 	var schema *store.SchemaError
 	var corrupt *store.CorruptError
 	var resume *job.NotResumableError
+	trouble, troubled := store.TroubleOf(err)
 	switch {
 	case errors.As(err, &usage):
 		f.Code, f.Hint = "usage", "see: "+cmp.Or(usage.command, "enqueue")+" --help"
@@ -104,6 +105,8 @@ func describe(err error) failure {
 		f.Hint = "start `worker dev` here, or name one: --redis redis://HOST:6379, OUTLAST_REDIS, or the config file"
 	case errors.Is(err, store.ErrNoDeployment):
 		f.Code = "no_deployment"
+	case troubled:
+		f.Code, f.Hint = trouble.Code, trouble.Advice
 	case errors.Is(err, store.ErrUnavailable):
 		f.Code, f.Hint = "store_unavailable", "jobs that run are not harmed: try again when Redis answers"
 	case errors.Is(err, store.ErrNotFound):

@@ -101,6 +101,7 @@ type Worker struct {
 	loops    sync.WaitGroup
 	servers  []*asynq.Server
 	started  job.Time
+	reported atomic.Pointer[error] // what came of the last report
 	refused  atomic.Pointer[error] // why this worker takes no work at all
 	looked   atomic.Int64
 	busy     atomic.Int64
@@ -144,7 +145,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	}
 	w.started = now
 	w.loops.Go(w.report)
-	if err := w.Ready(); err != nil {
+	if err := w.fit(); err != nil {
 		w.refused.Store(&err)
 		w.log.Error().Err(err).Msg("this worker takes no work")
 		return nil
@@ -227,8 +228,19 @@ func (w *Worker) Stop() {
 	w.loops.Wait()
 }
 
-// Ready returns nil, or why the worker takes no work.
+// Ready returns nil, or why the worker does not serve: it takes no work at all, or cannot write to the store for now.
 func (w *Worker) Ready() error {
+	if err := w.fit(); err != nil {
+		return err
+	}
+	if why := w.reported.Load(); why != nil && *why != nil {
+		return *why
+	}
+	return nil
+}
+
+// fit returns nil, or why the worker cannot serve the deployment.
+func (w *Worker) fit() error {
 	if why := w.refused.Load(); why != nil {
 		return *why // also when what was in the way has gone since: it has to be started again
 	}
@@ -251,12 +263,15 @@ func (w *Worker) report() {
 		if w.cfg.URL != nil {
 			me.URL = w.cfg.URL()
 		}
-		if err := w.Ready(); err != nil {
+		if err := w.fit(); err != nil {
 			me.Ready, me.Why = false, err.Error()
 		}
 		ctx, done := context.WithTimeout(context.Background(), reportEvery)
-		if err := w.store.PutWorker(ctx, me); err != nil {
-			w.log.Warn().Err(err).Msg("cannot report to the store")
+		err := w.store.PutWorker(ctx, me)
+		w.reported.Store(&err)
+		if err != nil {
+			trouble, _ := store.TroubleOf(err)
+			w.log.Warn().Err(err).Str("advice", trouble.Advice).Msg("cannot report to the store: jobs run on and wait to be looked at")
 		}
 		done()
 		select {

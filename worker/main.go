@@ -20,6 +20,7 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/agent"
 	"github.com/outlast-dev/outlast/internal/cloud/local"
+	"github.com/outlast-dev/outlast/internal/store"
 	"github.com/outlast-dev/outlast/internal/version"
 )
 
@@ -52,6 +53,9 @@ func people() int {
 		return 2
 	default:
 		fmt.Fprintln(os.Stderr, "worker:", err)
+		if trouble, ok := store.TroubleOf(err); ok {
+			fmt.Fprintln(os.Stderr, "hint:  ", trouble.Advice)
+		}
 		return 1
 	}
 }

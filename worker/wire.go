@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -69,6 +70,9 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 	if err != nil {
 		return nil, err
 	}
+	if err := preflight(ctx, records, log); err != nil {
+		return nil, err
+	}
 	if err := key.publish(ctx, st, log); err != nil {
 		return nil, err
 	}
@@ -98,11 +102,22 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 			}
 			return c
 		},
-	}); err != nil {
+	}); errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%w: another program has this port: choose another with --http (OUTLAST_HTTP); port 0 takes any free one", err)
+	} else if err != nil {
 		return nil, err
 	}
 	s.loops.Go(func() { key.follow(looping, st, log) })
 	return s, s.worker.Start(ctx)
+}
+
+// preflight refuses a Redis that would lose jobs, and tells of one that might.
+func preflight(ctx context.Context, rdb redis.UniversalClient, log zerolog.Logger) error {
+	warnings, err := store.Preflight(ctx, rdb, time.Now)
+	for _, w := range warnings {
+		log.Warn().Msg(w)
+	}
+	return err
 }
 
 // found opens the deployment in Redis, and makes it if this is its first worker.

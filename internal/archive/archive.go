@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -128,8 +129,21 @@ func (a *Archive) failed(err error, format string, args ...any) error {
 			return fmt.Errorf("%s: %s", doing, a.clean(err.Error()))
 		}
 	}
+	// The system's own errors name the path once more, in full, before what matters; where room is scarce that is cut off.
+	if system := (*fs.PathError)(nil); errors.As(err, &system) {
+		return &systemError{text: doing + ": " + system.Err.Error(), err: err}
+	}
 	return fmt.Errorf("%s: %w", doing, err)
 }
+
+// systemError is an error of the file system that holds a bucket, told briefly.
+type systemError struct {
+	text string
+	err  error
+}
+
+func (e *systemError) Error() string { return e.text }
+func (e *systemError) Unwrap() error { return e.err }
 
 // clean removes the credentials from a text.
 func (a *Archive) clean(text string) string {

@@ -61,19 +61,17 @@ func Found(ctx context.Context, rdb redis.UniversalClient, want Deployment) (*St
 	if _, err := readDeployment(ctx, rdb); err != nil && !errors.Is(err, ErrNoDeployment) {
 		return nil, err // nothing is written to a store of another version
 	}
-	key := deploymentPrefix + "deployment"
-	pipe := rdb.TxPipeline() // one key, so one slot; all or nothing against another worker's first start
-	for f, v := range map[string]any{"id": want.ID, "schema": Schema, "shards": want.Shards, "archive": want.Archive, "recipient": want.Recipient, "local": want.LocalHost} {
-		if v != "" {
-			pipe.HSetNX(ctx, key, f, v)
-		}
-	}
-	pipe.HSet(ctx, key, "launches", want.Caps.Launches, "live", want.Caps.Live)
-	if _, err := pipe.Exec(ctx); err != nil {
+	// One script: all or nothing against another worker's first start. (A transaction that Redis refuses does not say why.)
+	err := foundScript.Run(ctx, rdb, []string{deploymentPrefix + "deployment"}, want.Caps.Launches, want.Caps.Live,
+		"id", want.ID, "schema", Schema, "shards", want.Shards, "archive", want.Archive, "recipient", want.Recipient, "local", want.LocalHost).Err()
+	if err != nil {
 		return nil, unavailable("found the deployment", err)
 	}
 	return Open(ctx, rdb)
 }
+
+// foundScript runs before there is a store.
+var foundScript = script("found")
 
 func newStore(rdb redis.UniversalClient, d Deployment) *Store {
 	return &Store{rdb: rdb, deploy: d, keys: keys{shards: d.Shards}, lua: loadScripts()}

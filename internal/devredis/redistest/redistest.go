@@ -98,6 +98,15 @@ func (s *Server) Restart() {
 	s.proc = p
 }
 
+// RestartLoading starts the server again so that it needs a millisecond for each key it reads from its file, and does not
+// wait: it answers that it is loading.
+func (s *Server) RestartLoading() {
+	s.tb.Helper()
+	s.config.Loading, s.config.Extra = true, []string{"--key-load-delay", "1000"}
+	defer func() { s.config.Loading, s.config.Extra = false, nil }()
+	s.Restart()
+}
+
 // Freeze stops the server without a word: connections stay open and nothing is answered, until Thaw.
 func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
 

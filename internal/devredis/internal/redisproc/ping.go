@@ -12,9 +12,10 @@ import (
 // pingTimeout bounds one look at a server that accepts connections but does not answer.
 const pingTimeout = time.Second
 
-// ping reports whether a server answers on the socket. One that still loads its file says so instead of PONG. It
+// ping reports whether a server answers on the socket. One that still loads its file says so instead of PONG, which is
+// enough if loading is. It
 // speaks the protocol itself: a client library would log every failed attempt.
-func ping(socket string) bool {
+func ping(socket string, loading bool) bool {
 	conn, err := net.DialTimeout("unix", socket, pingTimeout)
 	if err != nil {
 		return false
@@ -28,7 +29,7 @@ func ping(socket string) bool {
 	}
 	answer := make([]byte, len("+PONG"))
 	_, err = io.ReadFull(conn, answer)
-	return err == nil && string(answer) == "+PONG"
+	return err == nil && (string(answer) == "+PONG" || loading && string(answer) == "-LOAD")
 }
 
 // tailBytes is enough for the message with which a server gives up.

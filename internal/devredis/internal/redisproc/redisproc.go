@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -38,6 +40,10 @@ type Config struct {
 	// Inherit is held open by the server for as long as it lives. A lock on such a file is given up only when the
 	// server, too, has ended.
 	Inherit *os.File
+	// Extra are settings that win over ours, such as "--maxmemory", "10mb".
+	Extra []string
+	// Loading is content with a server that still loads its file, and says so.
+	Loading bool
 }
 
 // MaxSocket is the length in bytes that a socket's path may have everywhere (macOS allows 103, Linux 107).
@@ -73,7 +79,7 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Binary, err)
 	}
-	if err := p.await(ctx, c.Socket); err != nil {
+	if err := p.await(ctx, c); err != nil {
 		p.Kill()
 		if text := tail(log.Name(), from); text != "" {
 			return nil, fmt.Errorf("start %s: %w; its last words: %s", c.Binary, err, text)
@@ -89,6 +95,7 @@ func spawn(c Config, log *os.File) (*Process, error) {
 	cmd := exec.Command(c.Binary, arguments(c)...)
 	cmd.Dir = c.Dir
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = environment(os.Environ())
 	cmd.SysProcAttr = attributes()
 	if c.Inherit != nil {
 		cmd.ExtraFiles = []*os.File{c.Inherit}
@@ -113,9 +120,14 @@ func spawn(c Config, log *os.File) (*Process, error) {
 	return p, nil
 }
 
+// environment is what the server gets of ours. It has no use for our settings, which may hold keys and tokens.
+func environment(ours []string) []string {
+	return slices.DeleteFunc(ours, func(entry string) bool { return strings.HasPrefix(entry, "OUTLAST_") })
+}
+
 // arguments are the server's settings.
 func arguments(c Config) []string {
-	return []string{
+	return append([]string{
 		"--port", "0", // no TCP: the directory's permissions are the access control
 		"--unixsocket", c.Socket, "--unixsocketperm", "600",
 		"--dir", c.Dir,
@@ -128,15 +140,15 @@ func arguments(c Config) []string {
 		"--hash-max-ziplist-value", "512",
 		"--auto-aof-rewrite-min-size", "512mb", // ticks rewrite the same few fields; compacting earlier is only work
 		"--daemonize", "no",
-	}
+	}, c.Extra...)
 }
 
 // await returns nil when the server answers.
-func (p *Process) await(ctx context.Context, socket string) error {
+func (p *Process) await(ctx context.Context, c Config) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
-		if ping(socket) {
+		if ping(c.Socket, c.Loading) {
 			return nil
 		}
 		select {
