@@ -76,11 +76,13 @@ func (w *Worker) conclude(ctx context.Context, d *driver, err error) error {
 	case errors.Is(err, store.ErrUnavailable):
 		d.log.Warn().Err(err).Msg("the store does not answer; the job is driven on when it does")
 		return err
-	default:
-		end, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer done()
-		return d.fault(end, err)
 	}
+	end, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer done()
+	if errors.Is(err, errNotServed) {
+		return d.pause(end, err)
+	}
+	return d.fault(end, err)
 }
 
 // handOver gives the claim back unfinished.

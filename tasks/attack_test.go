@@ -20,6 +20,7 @@ import (
 	"github.com/outlast-dev/outlast/internal/cloud"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/machine"
+	"github.com/outlast-dev/outlast/internal/place"
 	"github.com/outlast-dev/outlast/internal/store"
 )
 
@@ -36,9 +37,13 @@ type rented struct {
 func (r *rented) Name() string                                  { return r.name }
 func (r *rented) Settle() time.Duration                         { return 0 }
 func (r *rented) Regions(ctx context.Context) ([]string, error) { return r.regions(ctx) }
-func (r *rented) Offers(ctx context.Context, _ job.Resources) ([]job.Offer, error) {
+func (r *rented) Offers(ctx context.Context) ([]job.Offer, error) {
+	if r.offers == nil {
+		return nil, nil
+	}
 	return r.offers(ctx)
 }
+func (r *rented) Support() place.Support { return place.Support{} }
 func (r *rented) List(ctx context.Context, region string) ([]cloud.Node, error) {
 	return r.list(ctx, region)
 }

@@ -59,10 +59,11 @@ func (w *Worker) handleTick(body tick) asynq.HandlerFunc {
 	}
 }
 
-// ticking runs a body. A view may take its time, and that of a provider which hangs more than that: its chain lives as
-// long as its worker does, or every silence would put another tick beside the one that waits. All others must be quick.
+// ticking runs a body. One that asks a provider may take its time, and that of a provider which hangs more than that: its
+// chain lives as long as its worker does, or every silence would put another tick beside the one that waits. All others
+// must be quick.
 func (w *Worker) ticking(ctx context.Context, t store.Tick, body tick) (time.Duration, error) {
-	if !strings.HasPrefix(t.Chain, viewPrefix) {
+	if !strings.HasPrefix(t.Chain, viewPrefix) && !strings.HasPrefix(t.Chain, offersPrefix) {
 		return body(ctx, t.Chain)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -113,6 +114,9 @@ func (w *Worker) takeOver(ctx context.Context) error {
 	}
 	regions, silent := w.sites.regions(ctx, chainLook)
 	names = nil
+	for provider := range w.sites {
+		names = append(names, OffersChain(provider))
+	}
 	for _, at := range regions {
 		names = append(names, ViewChain(at.provider, at.region))
 	}

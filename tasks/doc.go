@@ -8,6 +8,7 @@
 //	queue fleet     view:<provider>:<region>:<epoch>   list all machines, wake jobs that lost one,
 //	                                          collect what belongs to nobody                        fleet.go
 //	                admission:<epoch>         hand out freed launch slots
+//	                offers:<provider>:<epoch> tell clients what it has, and what it makes of fields   offers.go
 //
 // # Watching
 //

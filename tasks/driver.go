@@ -188,6 +188,12 @@ func (d *driver) fault(ctx context.Context, why error) error {
 	return d.finish(ctx, job.Faulted(d.job.Record, why.Error(), d.w.rules, d.now()))
 }
 
+// pause gives the claim back with a wait that counts against nothing.
+func (d *driver) pause(ctx context.Context, why error) error {
+	d.log.Warn().Err(why).Msg("the job is left to another worker")
+	return d.finish(ctx, job.Paused(d.job.Record, why.Error(), d.now()))
+}
+
 // guarded runs f and turns a panic into an error, so that one damaged job cannot take others down.
 func guarded(f func() error) (err error) {
 	defer func() {

@@ -18,6 +18,13 @@ func (w *Worker) fleet(ctx context.Context, chain string) (time.Duration, error)
 	if chain == ChainAdmission {
 		return time.Second, w.admission(ctx)
 	}
+	if provider, ok := strings.CutPrefix(chain, offersPrefix); ok {
+		site, err := w.sites.of(provider)
+		if err != nil {
+			return time.Minute, err
+		}
+		return offersEvery, w.tellOffers(ctx, site)
+	}
 	parts := strings.SplitN(chain, ":", 3)
 	if len(parts) != 3 || parts[0] != "view" {
 		return time.Minute, fmt.Errorf("nobody knows the chain %q", chain)

@@ -23,6 +23,12 @@ const ChainAdmission = "admission"
 // viewPrefix begins the names of the chains that list machines.
 const viewPrefix = "view:"
 
+// offersPrefix begins the names of the chains that tell what a provider offers.
+const offersPrefix = "offers:"
+
+// OffersChain is the name of the chain that tells what a provider offers.
+func OffersChain(provider string) string { return offersPrefix + provider }
+
 // ViewChain is the name of the chain that lists the machines of a region.
 func ViewChain(provider, region string) string { return viewPrefix + provider + ":" + region }
 

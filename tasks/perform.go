@@ -18,7 +18,6 @@ import (
 const (
 	createLimit = 5 * time.Minute
 	listLimit   = time.Minute
-	offersLimit = 30 * time.Second
 	probeLimit  = 10 * time.Second
 	startLimit  = 5 * time.Minute // with a workdir to send
 )
@@ -122,7 +121,7 @@ func (d *driver) hold(ctx context.Context) (*bool, error) {
 	return &got, nil
 }
 
-// choose asks every provider for what could serve the task and picks one. A provider that does not answer hides its own
+// choose asks every provider for what it has and picks one that serves the task. A provider that does not answer hides its own
 // offers, and only those; but as long as one may only be away for a while, nothing is given up (G10).
 func (d *driver) choose(ctx context.Context) (*job.Chosen, error) {
 	req, err := d.request(ctx)
@@ -137,50 +136,19 @@ func (d *driver) choose(ctx context.Context) (*job.Chosen, error) {
 		}
 		return nil, err
 	}
-	offers, fault := d.offers(ctx, t.Resources)
-	if fault != nil && len(offers) == 0 {
+	catalogs, fault := d.catalogs(ctx)
+	in := place.InputOf(t, catalogs)
+	if fault != nil && len(in.Offers) == 0 {
 		return &job.Chosen{Fault: fault}, nil
 	}
 	seed := fnv.New64a()
 	fmt.Fprintf(seed, "%d/%d", d.job.ID, d.job.Cur) // never fails
-	choice := place.Choose(place.Input{
-		Offers: offers, Resources: t.Resources, Strategy: t.Recovery.Strategy,
-		Search: d.job.Tasks[d.job.Cur].Search, Now: d.now(), Seed: seed.Sum64(), Backoff: d.w.backoff,
-	})
+	in.Search, in.Now, in.Seed, in.Backoff = d.job.Tasks[d.job.Cur].Search, d.now(), seed.Sum64(), d.w.backoff
+	choice := place.Choose(in)
 	if choice.None != nil && fault != nil && !fault.Class.Permanent() {
 		return &job.Chosen{Fault: fault}, nil
 	}
 	return &job.Chosen{Choice: choice}, nil
-}
-
-// offers asks all providers at once. The fault is that of one which did not answer: of those, one that may answer later.
-func (d *driver) offers(ctx context.Context, want job.Resources) ([]job.Offer, *job.Fault) {
-	type answer struct {
-		provider string
-		offers   []job.Offer
-		err      error
-	}
-	answers := make(chan answer, len(d.w.sites))
-	for name, site := range d.w.sites {
-		go within(ctx, offersLimit, func(ctx context.Context) {
-			got, err := site.Provider.Offers(ctx, want)
-			answers <- answer{name, got, err}
-		})
-	}
-	var offers []job.Offer
-	var fault *job.Fault
-	for range d.w.sites {
-		a := <-answers
-		offers = append(offers, a.offers...)
-		if a.err == nil {
-			continue
-		}
-		d.w.metrics.providerError(a.provider, a.err)
-		if f := cloud.FaultOf(a.err); fault == nil || fault.Class.Permanent() {
-			fault = f
-		}
-	}
-	return offers, fault
 }
 
 func (d *driver) identity(a *job.Attempt) cloud.Identity {

@@ -63,10 +63,14 @@ func (s Sites) regions(ctx context.Context, limit time.Duration) ([]whereabouts,
 	return all, errors.Join(failed...)
 }
 
+// errNotServed says that another worker must drive a job: all of a deployment should serve the same providers, but while
+// the settings change they do not. It is a pause for the job and no fault of it (G10).
+var errNotServed = errors.New("this worker does not serve the provider")
+
 func (s Sites) of(provider string) (*Site, error) {
 	site, ok := s[provider]
 	if !ok {
-		return nil, &cloud.Error{Op: "reach the provider", Class: job.Transient, Err: fmt.Errorf("this worker does not serve %q", provider)}
+		return nil, &cloud.Error{Op: "reach " + provider, Class: job.Transient, Err: errNotServed}
 	}
 	return site, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/cloud"
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/place"
 	"github.com/outlast-dev/outlast/internal/store"
 )
 
@@ -99,7 +100,9 @@ type stuck struct {
 func (s *stuck) Name() string                              { return "stuck" }
 func (s *stuck) Regions(context.Context) ([]string, error) { return nil, nil }
 
-func (s *stuck) Offers(ctx context.Context, _ job.Resources) ([]job.Offer, error) {
+func (s *stuck) Support() place.Support { return nil }
+
+func (s *stuck) Offers(ctx context.Context) ([]job.Offer, error) {
 	s.asked <- struct{}{}
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
@@ -167,6 +170,7 @@ func TestTrap_FullServer(t *testing.T) {
 		if err := w.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		<-provider.asked // by the act and by the chain that tells the offers
 		<-provider.asked
 		before := calls.n.Load()
 		b.until("ticks while the only place for acts is taken", func() bool { return calls.n.Load() > before+4 })

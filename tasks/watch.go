@@ -240,6 +240,8 @@ func (w *Worker) concludeLook(ctx context.Context, l look) error {
 		return w.handOver(l.d)
 	case errors.Is(l.err, store.ErrUnavailable) || errors.Is(l.err, context.DeadlineExceeded) || errors.Is(l.err, context.Canceled):
 		return nil // the claim runs out, and somebody looks again: slowness is no fault of the job
+	case errors.Is(l.err, errNotServed):
+		return l.d.pause(ctx, l.err)
 	default:
 		return l.d.fault(ctx, l.err)
 	}

@@ -165,7 +165,10 @@ func (w *Worker) Start(ctx context.Context) error {
 	if err := w.serve(watch, w.cfg.Watchers, map[string]int{QueueWatch: 1}); err != nil {
 		return err
 	}
-	w.loops.Go(func() { w.keepChains(w.stopping) })
+	w.loops.Go(func() {
+		w.tellOffersNow(w.stopping)
+		w.keepChains(w.stopping)
+	})
 	return nil
 }
 

@@ -206,6 +206,7 @@ func zones(in []config.Zone) []local.Zone {
 	for _, z := range in {
 		out = append(out, local.Zone{
 			Name: z.Name, Capacity: z.Capacity, Boot: z.Boot, CPUs: z.CPUs, MemoryGB: z.Memory, Price: z.Price, SpotPrice: z.SpotPrice,
+			Accelerators: z.Accelerators,
 		})
 	}
 	return out

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/place"
 )
 
 // Identity is what a machine carries as tags: whose it is (G4).
@@ -81,9 +82,13 @@ type Provider interface {
 	Name() string
 	// Regions lists the regions that may hold machines of this deployment.
 	Regions(ctx context.Context) ([]string, error)
-	// Offers lists what could serve want, with prices, in no particular order. An empty list means that
-	// nothing ever will; a lack of capacity right now is an error of Create, not of Offers.
-	Offers(ctx context.Context, want job.Resources) ([]job.Offer, error)
+	// Offers lists all kinds of machines that it has, with prices, in no particular order; package place picks what
+	// serves a task. What is not listed does not exist: a lack of capacity right now is an error of Create, not of
+	// Offers.
+	Offers(ctx context.Context) ([]job.Offer, error)
+	// Support tells what it makes of what a job file may ask for beside a machine. It has an entry for each of
+	// [place.Fields], and is always the same.
+	Support() place.Support
 	// Create makes the machines of an attempt, all or none. It is idempotent by r.Token: whatever was made for a
 	// token before is returned again, in whatever state it is now. It does not wait for them to boot.
 	// After Terminate for the same attempt it makes nothing and returns what is left, or an error of class Invalid.

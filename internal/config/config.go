@@ -81,6 +81,8 @@ type Zone struct {
 	Memory    float64 // GB
 	Price     float64 // per hour, on demand
 	SpotPrice float64 // per hour
+
+	Accelerators map[string]int // kinds that its machines may have, and how many at most
 }
 
 // What a worker does about the key for secrets.

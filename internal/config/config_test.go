@@ -78,7 +78,7 @@ intervals:
 http_token: "12345"
 local:
   zones:
-    - {name: a, capacity: 2, boot: 1s, cpus: 4, memory: 8.5, price: 1, spot_price: 0.25}
+    - {name: a, capacity: 2, boot: 1s, cpus: 4, memory: 8.5, price: 1, spot_price: 0.25, accelerators: {A100: 8}}
     - name: b
 `, nil)
 	want := Defaults()
@@ -88,7 +88,7 @@ local:
 	want.Intervals = Intervals{2 * time.Second, 90 * time.Second}
 	want.HTTPToken = "12345"
 	want.Local.Zones = []Zone{
-		{Name: "a", Capacity: 2, Boot: time.Second, CPUs: 4, Memory: 8.5, Price: 1, SpotPrice: 0.25}, {Name: "b"},
+		{Name: "a", Capacity: 2, Boot: time.Second, CPUs: 4, Memory: 8.5, Price: 1, SpotPrice: 0.25, Accelerators: map[string]int{"A100": 8}}, {Name: "b"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Config{}), cmpopts.IgnoreFields(Config{}, "Worker")); diff != "" {
 		t.Error(diff)
@@ -130,6 +130,8 @@ func TestMistakesSayWhereTheyAreAndWhatWasMeant(t *testing.T) {
 		{"two out of range", "live: -1", nil, []string{"--shards=0"}, []string{"live (file", "shards (flag"}},
 		{"redis", "", []string{"OUTLAST_REDIS=http://x"}, nil, []string{"redis (environment", `"http" is not one of`}},
 		{"zones", "local: {zones: [{name: a}, {name: a}]}", nil, nil, []string{"local.zones", "zone 2", "twice"}},
+		{"zone accelerators", "local: {zones: [{name: a, accelerators: A100}]}", nil, nil, []string{"zone 1: accelerators: must be a mapping", "{A100: 8}"}},
+		{"zone accelerator", "local: {zones: [{name: a, accelerators: {A100: many}}]}", nil, nil, []string{"zone 1: accelerators: A100: must be a whole number"}},
 		{"zone value", "local: {zones: [{name: a, boot: 3}]}", nil, nil, []string{"zone 1: boot: must be a duration"}},
 		{"no such file", "", nil, []string{"--config=/nowhere.yaml"}, []string{"/nowhere.yaml"}},
 	} {

@@ -95,5 +95,6 @@ func zoneSettings() []setting[Zone] {
 		{key: "memory", at: func(z *Zone) any { return &z.Memory }},
 		{key: "price", at: func(z *Zone) any { return &z.Price }},
 		{key: "spot_price", at: func(z *Zone) any { return &z.SpotPrice }},
+		{key: "accelerators", at: func(z *Zone) any { return &z.Accelerators }},
 	}
 }

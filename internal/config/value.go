@@ -3,7 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +33,8 @@ func assign(field, value any) error {
 		return assignList(f, value)
 	case *[]Zone:
 		return assignZones(f, value)
+	case *map[string]int:
+		return assignCounts(f, value)
 	default:
 		return fmt.Errorf("a setting of the type %T cannot be set", field)
 	}
@@ -144,6 +148,23 @@ func assignZones(f *[]Zone, value any) error {
 	return nil
 }
 
+func assignCounts(f *map[string]int, value any) error {
+	given, ok := value.(map[string]any)
+	if !ok {
+		return errors.New("must be a mapping of names to whole numbers, such as {A100: 8}")
+	}
+	counts := map[string]int{}
+	for name, v := range given {
+		var n int
+		if err := assignInt(&n, v); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		counts[name] = n
+	}
+	*f = counts
+	return nil
+}
+
 // show prints the field behind a pointer of a setting, without secrets and on one line.
 func show(field any) string {
 	switch f := field.(type) {
@@ -171,8 +192,20 @@ func show(field any) string {
 func showZones(zones []Zone) string {
 	texts := make([]string, len(zones))
 	for i, z := range zones {
-		texts[i] = fmt.Sprintf("{name: %q, capacity: %d, boot: %s, cpus: %g, memory: %g, price: %g, spot_price: %g}",
-			z.Name, z.Capacity, z.Boot, z.CPUs, z.Memory, z.Price, z.SpotPrice)
+		texts[i] = fmt.Sprintf("{name: %q, capacity: %d, boot: %s, cpus: %g, memory: %g, price: %g, spot_price: %g%s}",
+			z.Name, z.Capacity, z.Boot, z.CPUs, z.Memory, z.Price, z.SpotPrice, showCounts(", accelerators: ", z.Accelerators))
 	}
 	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+// showCounts prints a mapping after its name, or nothing if it is empty.
+func showCounts(name string, counts map[string]int) string {
+	if len(counts) == 0 {
+		return ""
+	}
+	var texts []string
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		texts = append(texts, fmt.Sprintf("%q: %d", key, counts[key]))
+	}
+	return name + "{" + strings.Join(texts, ", ") + "}"
 }

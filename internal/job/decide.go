@@ -40,6 +40,21 @@ func Faulted(r Record, text string, rules Rules, now Time) Record {
 	return d.Record
 }
 
+// Paused returns r with a wait in it, for a driver that cannot go on where another one may (G10). It counts against no
+// budget, however often it happens.
+func Paused(r Record, text string, now Time) Record {
+	d := decision{Record: r.Clone(), now: now}
+	if d.Step == StepDone {
+		return d.Record
+	}
+	cause := Cause{Code: CodeProvider, Text: "waits for a worker that can reach the provider", Evidence: text}
+	if d.Wait.For != cause.brief() {
+		d.note(cause)
+	}
+	d.wait(cause, now.Add(pauseTime))
+	return d.Record
+}
+
 // decision is a record in the making.
 type decision struct {
 	Record

@@ -40,6 +40,7 @@ const (
 	maxCrashWait = 5 * time.Minute
 	saveTries    = 5                // failed writes to the archive before a machine goes without its last log lines
 	cleanReads   = 2                // views without a machine that prove it gone: one may be stale or a provider's lapse
+	pauseTime    = 10 * time.Second // until another worker may try what one cannot
 	slotRecheck  = 30 * time.Second // a granted slot wakes the job; this is for a grant that got lost
 	maxCallWait  = 30 * time.Second
 	maxCloseWait = 5 * time.Minute       // a machine that cannot be ended is tried for ever, at this pace

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,8 +21,8 @@ const (
 	backoffJitter  = 0.4
 )
 
-// evidenceOffers is how many offers a cause names: enough to see the pattern, few enough for a record.
-const evidenceOffers = 10
+// evidenceLines is how many reasons a cause names: enough to see the pattern, few enough for a record.
+const evidenceLines = 10
 
 // Choose decides about the next machine. Exactly one of Offer, Until and None is set in its answer:
 //
@@ -65,11 +66,7 @@ func Backoff(base time.Duration, round int, seed uint64) time.Duration {
 // hopeless explains why nothing can ever serve a task. order holds no offer that may be taken, now or later.
 func hopeless(order []Ranked, excluded int) *job.Cause {
 	if excluded == 0 {
-		text := "no provider offers a machine"
-		if len(order) > 0 {
-			text = fmt.Sprintf("none of %d offers is what the resources ask for", len(order))
-		}
-		return &job.Cause{Code: job.CodeNoOffer, Text: text, Evidence: evidence(order)}
+		return unwanted(order)
 	}
 	// All that match are excluded, and they come before those that do not match. Credentials can be repaired by
 	// the user without touching the job, so they are what the cause names if both kinds occur.
@@ -83,15 +80,55 @@ func hopeless(order []Ranked, excluded int) *job.Cause {
 	return &job.Cause{Code: code, Text: text, Evidence: evidence(order)}
 }
 
-// evidence lists offers with their reasons, one a line.
+// unwanted explains why none of the offers is what a task asks for. A single reason for all of them is told as such.
+func unwanted(order []Ranked) *job.Cause {
+	cause := job.Cause{Code: job.CodeNoOffer, Text: "no provider offers a machine"}
+	switch groups := group(order); len(groups) {
+	case 0:
+	case 1:
+		cause.Text = groups[0].reason
+	default:
+		cause.Text = fmt.Sprintf("none of %d offers is what the resources ask for", len(order))
+		cause.Evidence = evidence(order)
+	}
+	return &cause
+}
+
+// reasons are offers that are ruled out for the same reason.
+type reasons struct {
+	reason string
+	first  string // key of the first of them
+	n      int
+}
+
+// group puts offers with the same reason together, in the order in which the reasons come first.
+func group(order []Ranked) []reasons {
+	var groups []reasons
+	for _, r := range order {
+		i := slices.IndexFunc(groups, func(g reasons) bool { return g.reason == r.Reason })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, reasons{reason: r.Reason, first: brief(r.Offer.Key(), longestText)})
+		}
+		groups[i].n++
+	}
+	return groups
+}
+
+// evidence lists the reasons with the first offer of each, one a line.
 func evidence(order []Ranked) string {
-	lines := make([]string, 0, evidenceOffers+1)
-	for i, r := range order {
-		if i == evidenceOffers {
-			lines = append(lines, fmt.Sprintf("and %d more", len(order)-i))
+	groups := group(order)
+	lines := make([]string, 0, evidenceLines+1)
+	for i, g := range groups {
+		if i == evidenceLines {
+			lines = append(lines, fmt.Sprintf("and %d more reasons", len(groups)-i))
 			break
 		}
-		lines = append(lines, brief(r.Offer.Key(), longestText)+": "+r.Reason)
+		more := ""
+		if g.n > 1 {
+			more = fmt.Sprintf(" and %d more", g.n-1)
+		}
+		lines = append(lines, g.first+more+": "+g.reason)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -18,6 +18,7 @@ var (
 	b1 = job.Offer{Provider: "local", Region: "b", Zone: "1", Type: "small", Price: 1, CPUs: 2, MemoryGB: 4}
 	b2 = job.Offer{Provider: "local", Region: "b", Zone: "2", Type: "large", Price: 4, CPUs: 8, MemoryGB: 32}
 	c1 = job.Offer{Provider: "sim", Region: "b", Zone: "1", Type: "small", Price: 3, CPUs: 2, MemoryGB: 4}
+	g8 = job.Offer{Provider: "local", Region: "a", Zone: "1", Type: "huge", Price: 0.1, CPUs: 64, MemoryGB: 512, Accelerator: "A100", AcceleratorCount: 8}
 	s1 = job.Offer{Provider: "local", Region: "a", Zone: "1", Type: "small", Price: 0.5, CPUs: 2, MemoryGB: 4, Spot: true}
 )
 
@@ -144,6 +145,16 @@ func TestMismatch(t *testing.T) {
 		{job.Want{}, s1, "spot, an on-demand machine is wanted"},
 		{job.Want{CPUs: job.Quantity{N: 4, AtLeast: true}}, a1, "2 CPUs, 4+ wanted"},
 		{job.Want{MemoryGB: job.Quantity{N: 2}}, a1, "4 GB of memory, 2 wanted"},
+		{job.Want{Type: "large"}, a1, `type "small" is not "large"`},
+		{job.Want{MaxPrice: 1.99}, a1, "2 per hour, at most 1.99 wanted"},
+		{job.Want{MaxPrice: 2}, a1, ""},
+		{job.Want{}, g8, "A100:8, no accelerators are wanted"},
+		{job.Want{Type: "huge"}, g8, ""},
+		{job.Want{Accelerator: "a100", AcceleratorCount: 8}, g8, ""},
+		{job.Want{Accelerator: "A100"}, g8, ""},
+		{job.Want{Accelerator: "A100", AcceleratorCount: 4}, g8, "A100:8, A100:4 wanted"},
+		{job.Want{Accelerator: "T4", AcceleratorCount: 0.5}, g8, "A100:8, T4:0.5 wanted"},
+		{job.Want{Accelerator: "T4"}, a1, "no accelerators, T4 wanted"},
 		{job.Want{Provider: "local", Region: "a", Zone: "1", CPUs: job.Quantity{N: 2}, MemoryGB: job.Quantity{N: 3, AtLeast: true}}, a1, ""},
 	} {
 		if got := mismatch(tt.want, tt.offer); got != tt.text {
@@ -167,7 +178,7 @@ func TestNone(t *testing.T) {
 		within string
 	}{
 		{"no offers at all", Input{}, job.CodeNoOffer, ""},
-		{"none matches", Input{Offers: []job.Offer{a1}, Resources: job.Resources{Any: []job.Want{{Region: "z"}}}}, job.CodeNoOffer, `local/a/1/small/od: region "a" is not "z"`},
+		{"none matches", Input{Offers: []job.Offer{a1, b1, b2}, Resources: job.Resources{Any: []job.Want{{Region: "z"}}}}, job.CodeNoOffer, "local/b/1/small/od and 1 more: region \"b\" is not \"z\"\nlocal/a/1/small/od: region \"a\" is not \"z\""},
 		{"all invalid", Input{Offers: []job.Offer{a1, s1}, Resources: anything, Search: excluded}, job.CodeInvalid, "local/a/1/small/od: invalid: said no"},
 		{"credentials are named first", Input{Offers: []job.Offer{a1, b1}, Resources: anything, Search: both}, job.CodeDenied, "local/b/1/small/od: denied: no key"},
 	} {
@@ -183,16 +194,24 @@ func TestNone(t *testing.T) {
 	}
 }
 
+// TestOneReason ensures that what rules all offers out alike is the sentence that the task ends with.
+func TestOneReason(t *testing.T) {
+	c := Choose(Input{Offers: []job.Offer{s1, a1}, Resources: job.Resources{Any: []job.Want{{Provider: "aws"}}}})
+	if want := (job.Cause{Code: job.CodeNoOffer, Text: `provider "local" is not "aws"`}); *c.None != want {
+		t.Errorf("cause %+v, want %+v", *c.None, want)
+	}
+}
+
 // TestEvidenceIsShort ensures that a catalogue with thousands of offers does not end up in the record.
 func TestEvidenceIsShort(t *testing.T) {
-	var in Input
+	in := Input{Resources: job.Resources{Any: []job.Want{{Region: "z"}}}}
 	for i := range 1000 {
-		o := s1
-		o.Zone = strings.Repeat("x", i+1)
+		o := a1
+		o.Region = strings.Repeat("x", i+1)
 		in.Offers = append(in.Offers, o)
 	}
 	c := Choose(in)
-	if lines := strings.Split(c.None.Evidence, "\n"); len(lines) != evidenceOffers+1 || lines[evidenceOffers] != "and 990 more" {
+	if lines := strings.Split(c.None.Evidence, "\n"); len(lines) != evidenceLines+1 || lines[evidenceLines] != "and 990 more reasons" {
 		t.Errorf("evidence of %d lines ends with %q", len(lines), lines[len(lines)-1])
 	}
 }

@@ -12,10 +12,12 @@ import (
 
 // Input is all that a decision rests on.
 type Input struct {
-	Offers    []job.Offer   // of all providers, in any order
-	Resources job.Resources // what the task wants
-	Strategy  job.Strategy  // "" is [job.EagerNextRegion]; [job.Never] is up to the caller and orders like a first launch
-	Search    job.Search    // what the task remembers
+	Offers    []job.Offer        // of all providers, in any order
+	Support   map[string]Support // by provider; one that is not in it is not judged by that
+	Resources job.Resources      // what the task wants of a machine
+	Beyond    []Field            // what it wants beside that: see [TaskFields]
+	Strategy  job.Strategy       // "" is [job.EagerNextRegion]; [job.Never] is up to the caller and orders like a first launch
+	Search    job.Search         // what the task remembers
 	Now       job.Time
 	Seed      uint64        // makes the jitter of the waits differ between tasks; the same for a task's whole life
 	Backoff   time.Duration // wait after the first failed round; 0 is [DefaultBackoff]
@@ -82,7 +84,7 @@ func Order(in Input) []Ranked {
 
 // rank finds the standing of one offer. The strongest reason wins.
 func rank(in Input, o job.Offer) Ranked {
-	entry, wrong := firstMatch(in.Resources, o)
+	entry, wrong := firstMatch(in, o)
 	if entry < 0 {
 		return Ranked{Offer: o, Standing: Unwanted, Reason: wrong}
 	}

@@ -22,6 +22,8 @@ func genOffer() *rapid.Generator[job.Offer] {
 			Spot:     rapid.Bool().Draw(t, "spot"),
 			Price:    float64(rapid.IntRange(0, 3).Draw(t, "price")),
 			CPUs:     float64(rapid.IntRange(1, 4).Draw(t, "cpus")),
+
+			Accelerator: rapid.SampledFrom([]string{"", "", "T4"}).Draw(t, "accelerator"),
 		}
 	})
 }
@@ -42,6 +44,8 @@ func genWant() *rapid.Generator[job.Want] {
 			Region:  rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "region"),
 			CPUs:    job.Quantity{N: float64(rapid.IntRange(0, 4).Draw(t, "cpus")), AtLeast: rapid.Bool().Draw(t, "plus")},
 			UseSpot: rapid.Bool().Draw(t, "spot"),
+
+			Accelerator: rapid.SampledFrom([]string{"", "", "t4"}).Draw(t, "accelerator"),
 		}
 	})
 }
@@ -74,7 +78,7 @@ func genInput() *rapid.Generator[Input] {
 
 // eligible is the definition of what may be chosen, written without the code under test's order.
 func eligible(in Input, o job.Offer) bool {
-	wanted := len(in.Resources.Any) == 0 && !o.Spot
+	wanted := len(in.Resources.Any) == 0 && !o.Spot && o.Accelerator == ""
 	for _, w := range in.Resources.Any {
 		wanted = wanted || Match(w, o)
 	}

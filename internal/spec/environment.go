@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -60,7 +61,7 @@ func twins(in EnvInput) map[string]string {
 		ips = []string{"127.0.0.1"}
 	}
 	rank, nodes := strconv.Itoa(in.Rank), strings.Join(ips, "\n")
-	const gpus = "0" // accelerators are not served yet
+	gpus := strconv.Itoa(int(math.Ceil(in.Offer.AcceleratorCount))) // a part of one is one
 	return map[string]string{
 		"TASK_ID":                 taskID(in, in.Task),
 		"TASK_IDS":                taskIDs(in),

@@ -70,6 +70,17 @@ func TestEnvironmentOfNodes(t *testing.T) {
 	}
 }
 
+// TestEnvironmentOfAccelerators ensures that a run learns how many accelerators its machine has; a part of one is one.
+func TestEnvironmentOfAccelerators(t *testing.T) {
+	for count, want := range map[float64]string{0: "0", 0.5: "1", 1: "1", 8: "8"} {
+		in := envInput()
+		in.Offer.Accelerator, in.Offer.AcceleratorCount = "A100", count
+		if env := Environment(in); env["SKYPILOT_NUM_GPUS_PER_NODE"] != want || env["OUTLAST_SETUP_NUM_GPUS_PER_NODE"] != want {
+			t.Errorf("%g accelerators are told as %q", count, env["SKYPILOT_NUM_GPUS_PER_NODE"])
+		}
+	}
+}
+
 // TestEnvironmentIsStable ensures that the names a user's tools file things under are the same in every attempt.
 func TestEnvironmentIsStable(t *testing.T) {
 	first, later := envInput(), envInput()

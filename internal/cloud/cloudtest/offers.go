@@ -1,6 +1,7 @@
 package cloudtest
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/outlast-dev/outlast/internal/job"
@@ -9,7 +10,7 @@ import (
 
 // Each offer names its provider and region, costs something, and has a key of its own.
 func offersAreSane(w *world) {
-	offers, err := w.p.Offers(w.ctx(), job.Resources{Any: []job.Want{{}, {UseSpot: true}}})
+	offers, err := w.p.Offers(w.ctx())
 	if err != nil {
 		w.Fatalf("offers: %v", err)
 	}
@@ -25,32 +26,70 @@ func offersAreSane(w *world) {
 			w.Errorf("offer %s is there twice", o.Key())
 		}
 		keys[o.Key()] = true
+		if (o.Accelerator == "") != (o.AcceleratorCount == 0) || o.AcceleratorCount < 0 || o.CPUs < 0 || o.MemoryGB < 0 {
+			w.Errorf("offer %s has the amounts %+v", o.Key(), o)
+		}
 	}
 }
 
-// Only what is wanted is offered, and an impossible wish gets an empty list, not an error.
-func offersFitWhatIsWanted(w *world) {
-	for _, want := range []job.Want{
-		{}, {UseSpot: true}, {Region: w.offer.Region}, {Provider: w.offer.Provider, Zone: w.offer.Zone},
-		{CPUs: job.Quantity{N: 1, AtLeast: true}, MemoryGB: job.Quantity{N: 1, AtLeast: true}},
-	} {
-		offers, err := w.p.Offers(w.ctx(), job.Resources{Any: []job.Want{want}})
-		if err != nil {
-			w.Fatalf("offers for %+v: %v", want, err)
+// Whoever asks for exactly what an offer says gets it, also after the offer was stored and read again, as those see it
+// who know no provider; and a wish for what nobody has finds nothing.
+func offersAreFoundByTheirWords(w *world) {
+	offers, err := w.p.Offers(w.ctx())
+	if err != nil {
+		w.Fatalf("offers: %v", err)
+	}
+	text, err := json.Marshal(offers)
+	if err != nil {
+		w.Fatalf("encode: %v", err)
+	}
+	var published []job.Offer
+	if err := json.Unmarshal(text, &published); err != nil {
+		w.Fatalf("decode: %v", err)
+	}
+	if !slices.Equal(offers, published) {
+		w.Errorf("offers differ from what is published of them: %+v, %+v", offers, published)
+	}
+	for _, o := range published {
+		want := job.Want{
+			Provider: o.Provider, Region: o.Region, Zone: o.Zone, Type: o.Type, UseSpot: o.Spot, MaxPrice: o.Price,
+			CPUs: job.Quantity{N: o.CPUs}, MemoryGB: job.Quantity{N: o.MemoryGB}, Accelerator: o.Accelerator, AcceleratorCount: o.AcceleratorCount,
 		}
-		for _, o := range offers {
-			if !place.Match(want, o) {
-				w.Errorf("%s is offered to %+v", o.Key(), want)
+		if !place.Match(want, o) {
+			w.Errorf("%s is not found by its own words %+v", o.Key(), want)
+		}
+		for _, none := range []job.Want{
+			{Provider: "no-such-provider"}, {Region: "no-such-region"}, {Type: "no-such-type"}, {Accelerator: "no-such-accelerator"},
+			{CPUs: job.Quantity{N: 1e9, AtLeast: true}}, {MaxPrice: o.Price / 2},
+		} {
+			if none.UseSpot = o.Spot; place.Match(none, o) {
+				w.Errorf("%s is found by %+v", o.Key(), none)
 			}
 		}
 	}
-	for _, want := range []job.Want{
-		{Provider: "no-such-provider"}, {Region: "no-such-region"}, {CPUs: job.Quantity{N: 1e9, AtLeast: true}},
-	} {
-		offers, err := w.p.Offers(w.ctx(), job.Resources{Any: []job.Want{want}})
-		if err != nil || len(offers) != 0 {
-			w.Errorf("offers for %+v: %d and error %v, want none", want, len(offers), err)
+}
+
+// The provider says of each field that a job file may have what becomes of it, and if that is not what was written,
+// then why, and for a refusal what to write instead.
+func supportIsTotal(w *world) {
+	support := w.p.Support()
+	for _, f := range place.Fields() {
+		t, there := support[f]
+		switch t.Effect {
+		case place.Honoured:
+		case place.NoEffect, place.Refused:
+			if t.Why == "" {
+				w.Errorf("%s: %s, and it does not say why", f, t.Effect)
+			}
+			if t.Effect == place.Refused && t.Way == "" {
+				w.Errorf("%s: refused, and it does not say what to do instead", f)
+			}
+		default:
+			w.Errorf("%s: effect %q (there: %v)", f, t.Effect, there)
 		}
+	}
+	if len(support) != len(place.Fields()) {
+		w.Errorf("%d treatments for %d fields", len(support), len(place.Fields()))
 	}
 }
 
@@ -63,7 +102,7 @@ func regionsCoverOffers(w *world) {
 	if sorted := slices.Compact(slices.Sorted(slices.Values(regions))); len(sorted) != len(regions) {
 		w.Errorf("regions %q repeat themselves", regions)
 	}
-	offers, err := w.p.Offers(w.ctx(), job.Resources{Any: []job.Want{{}, {UseSpot: true}}})
+	offers, err := w.p.Offers(w.ctx())
 	if err != nil {
 		w.Fatalf("offers: %v", err)
 	}

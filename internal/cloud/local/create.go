@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -56,13 +57,17 @@ func (p *Provider) zoneFor(r cloud.Request) (Zone, error) {
 		return invalid("the request has no token")
 	case r.Nodes < 0 || r.Nodes > maxNodes:
 		return invalid("%d machines are not between 1 and %d", r.Nodes, maxNodes)
-	case o.Provider != name || o.Type != name || (o.Zone != "" && o.Zone != o.Region):
+	case o.Provider != name || (o.Zone != "" && o.Zone != o.Region):
 		return invalid("there is no offer %q", o.Key())
 	}
 	for _, z := range p.config.Zones {
-		if z.Name == r.Offer.Region {
-			return z, nil
+		if z.Name != r.Offer.Region {
+			continue
 		}
+		if !slices.ContainsFunc(z.offers(), func(o job.Offer) bool { return o.Type == r.Offer.Type }) {
+			return invalid("there is no machine of the type %q in zone %s", r.Offer.Type, z.Name)
+		}
+		return z, nil
 	}
 	return invalid("there is no zone %q", r.Offer.Region)
 }

@@ -41,7 +41,7 @@ const deployment = "dep"
 // config is what the tests use unless they say otherwise.
 func config(root, deployment string) local.Config {
 	return local.Config{Root: root, Deployment: deployment, Machine: []string{"/proc/self/exe", "machine"}, Zones: []local.Zone{
-		{Name: "a", Boot: 20 * time.Millisecond},
+		{Name: "a", Boot: 20 * time.Millisecond, Accelerators: map[string]int{"A100": 8}},
 		{Name: "b", Capacity: -1},
 	}}
 }

@@ -74,12 +74,16 @@ func (p *Provider) Regions(ctx context.Context) ([]string, error) {
 	return regions, nil
 }
 
-// Offers lists both markets of each zone that fits.
-func (p *Provider) Offers(ctx context.Context, want job.Resources) ([]job.Offer, error) {
+// Offers lists both markets of each kind of machine in each zone.
+func (p *Provider) Offers(ctx context.Context) ([]job.Offer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("local offers: %w", err)
 	}
-	return fitting(p.config.Zones, want), nil
+	var all []job.Offer
+	for _, z := range p.config.Zones {
+		all = append(all, z.offers()...)
+	}
+	return all, nil
 }
 
 // List shows all machines of the deployment in a zone, those that ended within the last hour included. A machine

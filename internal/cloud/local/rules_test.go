@@ -2,6 +2,7 @@ package local
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/agent"
 	"github.com/outlast-dev/outlast/internal/cloud"
-	"github.com/outlast-dev/outlast/internal/job"
 )
 
 // Which files there are and whether init lives decide the state of a machine.
@@ -206,8 +206,33 @@ func TestDefaultZones(t *testing.T) {
 		}
 		last = z.Price
 	}
-	if got := len(fitting(zones, job.Resources{Any: []job.Want{{}, {UseSpot: true}}})); got != 8 {
-		t.Errorf("%d offers, want two markets in four zones", got)
+	for _, z := range zones {
+		if offers := z.offers(); len(offers) != 2 || offers[0].Type != "local" || offers[0].Spot || !offers[1].Spot {
+			t.Errorf("zone %s offers %+v, want one machine in two markets", z.Name, offers)
+		}
+	}
+}
+
+// A zone with accelerators offers machines without any, and with each number that job files ask for, in both markets.
+func TestZoneWithAccelerators(t *testing.T) {
+	zones, err := zonesOf([]Zone{{Name: "a", Price: 0.5, SpotPrice: 0.2, Accelerators: map[string]int{"T4": 1, "A100": 6}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range zones[0].offers() {
+		got = append(got, fmt.Sprintf("%s %s:%g %g", o.Key(), o.Accelerator, o.AcceleratorCount, o.Price))
+	}
+	want := []string{
+		"local/a/a/local/od :0 0.5", "local/a/a/local/spot :0 0.2",
+		"local/a/a/a100-x1/od A100:1 1.5", "local/a/a/a100-x1/spot A100:1 0.5333",
+		"local/a/a/a100-x2/od A100:2 2.5", "local/a/a/a100-x2/spot A100:2 0.8667",
+		"local/a/a/a100-x4/od A100:4 4.5", "local/a/a/a100-x4/spot A100:4 1.5333",
+		"local/a/a/a100-x6/od A100:6 6.5", "local/a/a/a100-x6/spot A100:6 2.2",
+		"local/a/a/t4-x1/od T4:1 1.5", "local/a/a/t4-x1/spot T4:1 0.5333",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("offers (-want +got):\n%s", diff)
 	}
 }
 
@@ -226,6 +251,9 @@ func TestNewRefusesNonsense(t *testing.T) {
 		"zone is a path":      func(c *Config) { c.Zones = []Zone{{Name: "../x"}} },
 		"zone without a name": func(c *Config) { c.Zones = []Zone{{}} },
 		"zone twice":          func(c *Config) { c.Zones = []Zone{{Name: "a"}, {Name: "a"}} },
+		"no accelerators":     func(c *Config) { c.Zones = []Zone{{Name: "a", Accelerators: map[string]int{"A100": 0}}} },
+		"bad accelerator":     func(c *Config) { c.Zones = []Zone{{Name: "a", Accelerators: map[string]int{"A/100": 1}}} },
+		"accelerator twice":   func(c *Config) { c.Zones = []Zone{{Name: "a", Accelerators: map[string]int{"A100": 1, "a100": 2}}} },
 		"negative price":      func(c *Config) { c.Zones = []Zone{{Name: "a", Price: -1}} },
 		"root is a file":      func(c *Config) { c.Root = "/proc/self/status" },
 	} {

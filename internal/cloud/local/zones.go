@@ -4,18 +4,19 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/cloud"
 	"github.com/outlast-dev/outlast/internal/job"
-	"github.com/outlast-dev/outlast/internal/place"
 )
 
-// name is the provider's name, and the only type of its machines.
+// name is the provider's name, and the type of its machines without accelerators.
 const name = "local"
 
 // Config says where machines are kept and what there is to be had.
@@ -41,6 +42,9 @@ type Zone struct {
 	Price     float64   // per hour, on demand
 	SpotPrice float64   // per hour; 0 means about a third of Price
 	Fail      job.Class // every new machine is refused with this class, to try out what happens then
+
+	// Accelerators that a machine may have, and how many at most: {"A100": 8}. They are nominal, too.
+	Accelerators map[string]int
 }
 
 // The defaults of a zone. Its on-demand price grows with its place in the list, so that offers have one order.
@@ -52,6 +56,7 @@ const (
 	defaultPrice     = 0.10
 	defaultPriceStep = 0.01
 	spotPart         = 1.0 / 3
+	acceleratorPrice = 1.0 // per hour and accelerator, on demand
 )
 
 // zoneName keeps names fit for a directory, an infra such as local/a, and a terminal.
@@ -73,9 +78,34 @@ func zonesOf(given []Zone) ([]Zone, error) {
 		if z.CPUs < 0 || z.MemoryGB < 0 || z.Price < 0 || z.SpotPrice < 0 {
 			return nil, fmt.Errorf("zone %s: cpus, memory and prices must not be negative", z.Name)
 		}
+		if err := checkAccelerators(z.Accelerators); err != nil {
+			return nil, fmt.Errorf("zone %s: %w", z.Name, err)
+		}
 		zones = append(zones, z.filled(i))
 	}
 	return zones, nil
+}
+
+// acceleratorName is what job files may call an accelerator.
+var acceleratorName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,30}$`)
+
+// maxAccelerators bounds those of one machine, and with them the length of the list of offers.
+const maxAccelerators = 1024
+
+func checkAccelerators(all map[string]int) error {
+	lower := map[string]bool{} // they are compared without regard to case
+	for kind, n := range all {
+		switch {
+		case !acceleratorName.MatchString(kind):
+			return fmt.Errorf("accelerator %q: must be up to 31 letters, digits, dots and dashes", kind)
+		case lower[strings.ToLower(kind)]:
+			return fmt.Errorf("accelerator %s is there twice", kind)
+		case n < 1 || n > maxAccelerators:
+			return fmt.Errorf("accelerator %s: must be 1 to %d of them, not %d", kind, maxAccelerators, n)
+		}
+		lower[strings.ToLower(kind)] = true
+	}
+	return nil
 }
 
 // filled is the zone at place i of the list with its defaults.
@@ -92,30 +122,37 @@ func (z Zone) filled(i int) Zone {
 // cents rounds a price to a hundredth of a cent, so that it reads well.
 func cents(price float64) float64 { return math.Round(price*1e4) / 1e4 }
 
-// offers are the zone's two markets.
+// offers are both markets of each kind of machine that the zone has: one without accelerators, and for each kind of
+// accelerator those with 1, 2, 4 and so on of them, and with all.
 func (z Zone) offers() []job.Offer {
-	o := job.Offer{Provider: name, Region: z.Name, Zone: z.Name, Type: name, CPUs: z.CPUs, MemoryGB: z.MemoryGB}
-	onDemand, spot := o, o
-	onDemand.Price = z.Price
-	spot.Price, spot.Spot = z.SpotPrice, true
-	return []job.Offer{onDemand, spot}
-}
-
-// fitting selects the offers that one of the wants accepts. Resources without any accept what an empty one does.
-func fitting(zones []Zone, want job.Resources) []job.Offer {
-	wants := want.Any
-	if len(wants) == 0 {
-		wants = []job.Want{{}}
-	}
-	var fit []job.Offer
-	for _, z := range zones {
-		for _, o := range z.offers() {
-			if slices.ContainsFunc(wants, func(w job.Want) bool { return place.Match(w, o) }) {
-				fit = append(fit, o)
-			}
+	plain := job.Offer{Provider: name, Region: z.Name, Zone: z.Name, Type: name, CPUs: z.CPUs, MemoryGB: z.MemoryGB}
+	all := z.markets(plain)
+	for _, kind := range slices.Sorted(maps.Keys(z.Accelerators)) {
+		for _, n := range counts(z.Accelerators[kind]) {
+			o := plain
+			o.Type = fmt.Sprintf("%s-x%d", strings.ToLower(kind), n)
+			o.Accelerator, o.AcceleratorCount = kind, float64(n)
+			all = append(all, z.markets(o)...)
 		}
 	}
-	return fit
+	return all
+}
+
+// markets are an offer on demand and as spot. Each accelerator adds to the price.
+func (z Zone) markets(o job.Offer) []job.Offer {
+	spot := o
+	o.Price = cents(z.Price + acceleratorPrice*o.AcceleratorCount)
+	spot.Price, spot.Spot = cents(z.SpotPrice+acceleratorPrice*spotPart*o.AcceleratorCount), true
+	return []job.Offer{o, spot}
+}
+
+// counts are the powers of two below n, and n.
+func counts(n int) []int {
+	var all []int
+	for c := 1; c < n; c *= 2 {
+		all = append(all, c)
+	}
+	return append(all, n)
 }
 
 // deploymentName keeps a deployment's name fit for an environment variable and a terminal.
