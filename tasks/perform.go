@@ -121,8 +121,8 @@ func (d *driver) hold(ctx context.Context) (*bool, error) {
 	return &got, nil
 }
 
-// choose asks every provider for what it has and picks one that serves the task. A provider that does not answer hides its own
-// offers, and only those; but as long as one may only be away for a while, nothing is given up (G10).
+// choose asks every provider for what it has and picks an offer that serves the task. A provider that does not answer
+// hides its own offers, and only those; but as long as one may only be away for a while, nothing is given up (G10).
 func (d *driver) choose(ctx context.Context) (*job.Chosen, error) {
 	req, err := d.request(ctx)
 	if err != nil {
