@@ -21,6 +21,7 @@ func (d *decoder) variables(f field, given map[string]string, flag string) map[s
 	if f.value != nil && d.isMapping(f.value, f.name) {
 		for _, v := range f.value.fields {
 			d.variable(v, f.name, given, flag, out)
+			d.hideValue(v.value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -34,6 +35,25 @@ func (d *decoder) variables(f field, given map[string]string, flag string) map[s
 		return nil
 	}
 	return out
+}
+
+// minHidden is the length from which a value is looked for in every line that is shown. A shorter one is part of too
+// many words, and masked where it stands.
+const minHidden = 4
+
+// hideValue keeps the lines of a value out of what is shown, wherever they stand in the file.
+func (r *report) hideValue(n *node) {
+	for line := range strings.Lines(n.text) {
+		if line = strings.TrimSpace(line); len(line) >= minHidden {
+			r.hide = append(r.hide, line)
+		}
+	}
+	for _, item := range n.items {
+		r.hideValue(item)
+	}
+	for _, f := range n.fields {
+		r.hideValue(f.value)
+	}
 }
 
 // variable reads one entry of envs or secrets into out.

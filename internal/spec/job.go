@@ -15,6 +15,7 @@ type Job struct {
 	Request  job.Request
 	Secrets  []map[string]string // per task: values by name; nil for none. Never log or print them.
 	Workdirs []string            // per task: path of the local folder to take along, "" for none
+	Mounts   [][]string          // per task and file mount: path of the local file or folder to take along, "" for none
 }
 
 // Options are what the command line says beside the file, and what wins over it.

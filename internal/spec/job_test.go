@@ -93,6 +93,7 @@ run: |
 		},
 		Secrets:  []map[string]string{{"TOKEN": "abc", "KEY": "k"}},
 		Workdirs: []string{"/home/u/code"},
+		Mounts:   [][]string{nil},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("job (-want +got):\n%s", diff)
@@ -199,7 +200,7 @@ func TestOrderedResources(t *testing.T) {
 func TestAnchors(t *testing.T) {
 	j := mustParse(t, "resources:\n  any_of:\n  - &base {cpus: 2, use_spot: true}\n  - <<: *base\n    cpus: 4\n  - *base\n", Options{})
 	want := []job.Want{
-		{CPUs: job.Quantity{N: 2}, UseSpot: true}, {CPUs: job.Quantity{N: 4}, UseSpot: true}, {CPUs: job.Quantity{N: 2}, UseSpot: true},
+		{CPUs: job.Quantity{N: 2}, UseSpot: true}, {CPUs: job.Quantity{N: 4}, UseSpot: true}, // the third is the first again
 	}
 	if diff := cmp.Diff(want, j.Request.Tasks[0].Resources.Any); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)

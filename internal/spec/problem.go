@@ -14,11 +14,13 @@ const maxProblems = 100
 
 // Problem is one thing that is wrong with a job file or with an option of the command line.
 type Problem struct {
-	File         string // as given to Parse; "" for an option
-	Line, Column int    // from 1; 0 for an option
-	Field        string // path such as resources.any_of[0].cpus, "" for the file as a whole
-	What         string // what is wrong
-	Want         string // what would be right, "" if that is clear
+	File   string `json:"file,omitempty"` // as given to Parse; "" for an option
+	Line   int    `json:"line,omitempty"` // from 1; 0 for an option, and for the file as a whole
+	Column int    `json:"column,omitempty"`
+	Field  string `json:"field,omitempty"` // path such as resources.any_of[0].cpus, "" for the file as a whole
+	What   string `json:"message"`         // what is wrong
+	Want   string `json:"hint,omitempty"`  // what would be right, "" if that is clear
+	Frame  string `json:"-"`               // the line with a mark below the place, for people; "" if there is nothing to show
 }
 
 // String returns file:line:column: field: what is wrong (what would be right), fit for a terminal.
@@ -63,7 +65,10 @@ type position struct {
 type report struct {
 	file     string
 	problems Errors
-	more     int // problems beyond maxProblems
+	more     int      // problems beyond maxProblems
+	lines    []string // of the file, to show them
+	public   []string // what of each may be shown
+	hide     []string // values that no line may show
 }
 
 // add notes a problem at a place of the file.
@@ -100,6 +105,9 @@ func (r *report) err() error {
 	slices.SortStableFunc(out, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
+	for i := range out {
+		out[i].Frame = r.frame(out[i])
+	}
 	if r.more > 0 {
 		out = append(out, Problem{File: r.file, What: fmt.Sprintf("and %d more problems", r.more)})
 	}

@@ -3,19 +3,23 @@ package spec
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"regexp"
+	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/outlast-dev/outlast/internal/didyoumean"
 	"github.com/outlast-dev/outlast/internal/job"
 )
 
-// candidate is one acceptable kind of machine with what SkyPilot writes beside it though it belongs to the job.
+// maxWants bounds the kinds of machines of a task: choices multiply.
+const maxWants = 200
+
+// candidate is what one mapping of resources asks for, with what SkyPilot writes beside it though it belongs to the
+// job.
 type candidate struct {
 	want     job.Want
+	choices  []accelerator     // of which one will do; none or one is in want
+	ordered  bool              // they are tried in this order
+	images   map[string]string // by region, if there is not one for all
+	imagesAt position
 	recovery job.Recovery
 	at       position
 }
@@ -29,26 +33,38 @@ func (d *decoder) resources(n *node) (job.Resources, job.Recovery) {
 	if !d.isMapping(n, path) {
 		return job.Resources{}, job.Recovery{}
 	}
-	d.checkFields(n, path, resourceFields())
+	d.checkFields(n, path, resourcesSection)
 	base := d.candidate(n, path, candidate{at: n.at})
 	anyOf, ordered := n.get("any_of"), n.get("ordered")
+	var out job.Resources
+	recovery := base.recovery
 	switch {
 	case anyOf != nil && ordered != nil:
 		d.add(ordered.at, "resources.ordered", "is given together with any_of", "keep one of the two")
 	case anyOf != nil:
-		return d.candidates(anyOf, "resources.any_of", base, false)
+		out, recovery = d.entries(anyOf, "resources.any_of", base)
 	case ordered != nil:
-		return d.candidates(ordered, "resources.ordered", base, true)
+		out, recovery = d.entries(ordered, "resources.ordered", base)
+		out.Ordered = true
+	default:
+		out = job.Resources{Any: d.wants(base), Ordered: base.ordered}
 	}
-	return job.Resources{Any: []job.Want{base.want}}, base.recovery
+	if len(out.Any) > maxWants {
+		d.add(n.at, path, fmt.Sprintf("is %d kinds of machines", len(out.Any)), fmt.Sprintf("a task has at most %d", maxWants))
+		out.Any = nil
+	}
+	return out, recovery
 }
 
-// candidates reads the entries of any_of or ordered.
-func (d *decoder) candidates(n *node, path string, base candidate, ordered bool) (job.Resources, job.Recovery) {
-	out := job.Resources{Ordered: ordered}
+// entries reads the entries of any_of or ordered.
+func (d *decoder) entries(n *node, path string, base candidate) (job.Resources, job.Recovery) {
+	var out job.Resources
 	if n.kind != kindList || len(n.items) == 0 {
 		d.add(n.at, path, "is "+describe(n), "it is a list of resources, such as [{use_spot: true}, {use_spot: false}]")
 		return out, base.recovery
+	}
+	if len(base.choices) > 1 {
+		d.add(n.at, path, "is given together with several accelerators", "write one accelerator in each entry")
 	}
 	var first candidate
 	for i, item := range n.items {
@@ -58,111 +74,111 @@ func (d *decoder) candidates(n *node, path string, base candidate, ordered bool)
 			if !d.isMapping(item, at) {
 				continue
 			}
-			d.checkFields(item, at, candidateFields())
+			d.checkFields(item, at, entrySection)
 			c = d.candidate(item, at, base)
+			if len(c.choices) > 1 && len(base.choices) <= 1 {
+				d.add(item.at, at+".accelerators", "names several", "write an entry for each of them")
+			}
 		}
-		if len(out.Any) == 0 {
+		if i == 0 {
 			first = c
 		}
 		if !sameRecovery(c.recovery, first.recovery) {
 			d.add(c.at, at+".job_recovery", "differs from that of the entry before", "it holds for the whole task: write it once, directly under resources")
 		}
-		out.Any = append(out.Any, c.want)
+		for _, w := range d.wants(c) {
+			// Entries become alike when a flag stands over what told them apart.
+			if !slices.ContainsFunc(out.Any, func(o job.Want) bool { return reflect.DeepEqual(o, w) }) {
+				out.Any = append(out.Any, w)
+			}
+		}
+		if len(out.Any) > maxWants {
+			break
+		}
 	}
 	return out, first.recovery
+}
+
+// wants lists the kinds of machines that c stands for: one for each accelerator it leaves the choice of, in each region
+// it has an image for.
+func (d *decoder) wants(c candidate) []job.Want {
+	out := []job.Want{c.want}
+	if len(c.choices) > 1 {
+		out = nil
+		for _, a := range c.choices {
+			w := c.want
+			w.Accelerator, w.AcceleratorCount = a.name, a.count
+			out = append(out, w)
+		}
+	}
+	if len(c.images) == 0 {
+		return out
+	}
+	regions := sortedKeys(c.images)
+	if c.want.Region != "" {
+		if _, ok := c.images[c.want.Region]; !ok {
+			d.add(c.imagesAt, "resources.image_id", "has no image for the region "+quote(c.want.Region), "add one, or write one image for all regions")
+			return nil
+		}
+		regions = []string{c.want.Region}
+	}
+	var each []job.Want
+	for _, w := range out {
+		for _, r := range regions {
+			w.Region, w.Image = r, c.images[r]
+			each = append(each, w)
+		}
+	}
+	return each
 }
 
 // candidate reads the fields of one kind of machine over the defaults in c.
 func (d *decoder) candidate(n *node, path string, c candidate) candidate {
 	c.at = n.at
-	if v := n.get("infra"); v != nil {
-		d.infra(v, path+".infra", &c.want)
+	d.place(n, path, &c.want)
+	for _, read := range []struct {
+		field string
+		into  func(v *node, path string)
+	}{
+		{"cpus", func(v *node, path string) { c.want.CPUs = d.cpus(v, path) }},
+		{"memory", func(v *node, path string) { c.want.MemoryGB = d.memory(v, path) }},
+		{"accelerators", func(v *node, path string) { c.setAccelerators(d.accelerators(v, path)) }},
+		{"accelerator_args", func(v *node, path string) { c.want.AcceleratorArgs = d.words(v, path) }},
+		{"instance_type", func(v *node, path string) { c.want.Type = d.word(v, path) }},
+		{"use_spot", func(v *node, path string) { c.want.UseSpot = d.boolean(v, path) }},
+		{"max_hourly_cost", func(v *node, path string) { c.want.MaxPrice = d.price(v, path) }},
+		{"disk_size", func(v *node, path string) { c.want.DiskGB = d.size(v, path) }},
+		{"disk_tier", func(v *node, path string) { c.want.DiskTier = d.tier(v, path, append(diskTiers, none)) }},
+		{"local_disk", func(v *node, path string) { c.want.LocalDisk = d.localDisk(v, path) }},
+		{"network_tier", func(v *node, path string) { c.want.NetworkTier = d.tier(v, path, networkTiers) }},
+		{"image_id", func(v *node, path string) { d.image(v, path, &c) }},
+		{"ports", func(v *node, path string) { c.want.Ports = d.ports(v, path) }},
+		{"labels", func(v *node, path string) { c.want.Labels = d.words(v, path) }},
+		{"priority", d.priority},
+		{"job_recovery", func(v *node, path string) { c.recovery, c.at = d.recovery(v, path), v.at }},
+		{"autostop", d.autostop},
+	} {
+		if v := n.get(read.field); v != nil {
+			read.into(v, path+"."+read.field)
+		}
 	}
-	if v := n.get("cpus"); v != nil {
-		c.want.CPUs = d.cpus(v, path+".cpus")
-	}
-	if v := n.get("memory"); v != nil {
-		c.want.MemoryGB = d.memory(v, path+".memory")
-	}
-	if v := n.get("use_spot"); v != nil {
-		c.want.UseSpot = d.boolean(v, path+".use_spot")
-	}
-	if v := n.get("priority"); v != nil {
-		d.priority(v, path+".priority")
-	}
-	if v := n.get("job_recovery"); v != nil {
-		c.recovery, c.at = d.recovery(v, path+".job_recovery"), v.at
+	if v := n.get("spot_recovery"); v != nil {
+		if n.get("job_recovery") != nil {
+			d.add(v.at, path+".spot_recovery", "is given together with job_recovery", "it is the older spelling: keep job_recovery")
+		}
+		c.recovery, c.at = d.recovery(v, path+".spot_recovery"), v.at
 	}
 	return c
 }
 
-// infraPart is what clouds name their regions and zones with.
-var infraPart = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
-
-// infra reads cloud[/region[/zone]], each part a name or * for any.
-func (d *decoder) infra(n *node, path string, w *job.Want) {
-	const right = `write cloud/region/zone, cloud/region or cloud, such as aws/us-east-1, with "*" for any`
-	w.Provider, w.Region, w.Zone = "", "", ""
-	if n.kind != kindText {
-		d.add(n.at, path, "is "+describe(n), right)
-		return
+// setAccelerators puts what was read over the defaults.
+func (c *candidate) setAccelerators(choices []accelerator, ordered bool) {
+	c.choices, c.ordered = choices, ordered
+	c.want.Accelerator, c.want.AcceleratorCount = "", 0
+	if len(choices) == 1 {
+		c.want.Accelerator, c.want.AcceleratorCount = choices[0].name, choices[0].count
+		c.choices, c.ordered = nil, false
 	}
-	parts := strings.Split(n.text, "/")
-	if len(parts) > 3 {
-		d.add(n.at, path, quote(n.text)+" has more than three parts", right)
-		return
-	}
-	for i, part := range parts {
-		switch {
-		case part == "*":
-			parts[i] = ""
-		case !infraPart.MatchString(part):
-			d.add(n.at, path, quote(n.text)+" is not a place", right)
-			return
-		}
-	}
-	parts = append(parts, "", "")
-	w.Provider, w.Region, w.Zone = strings.ToLower(parts[0]), parts[1], parts[2]
-}
-
-var (
-	cpuForm    = regexp.MustCompile(`^([0-9]{1,9}(?:\.[0-9]{1,9})?)(\+?)$`)
-	memoryForm = regexp.MustCompile(`^([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([A-Za-z]{0,2})(\+?)$`)
-)
-
-func (d *decoder) cpus(n *node, path string) job.Quantity {
-	m := cpuForm.FindStringSubmatch(n.text)
-	if m == nil {
-		d.add(n.at, path, "is "+describe(n), `write a number of CPUs such as 4, or "4+" for at least four`)
-		return job.Quantity{}
-	}
-	return d.quantity(n, path, m[1], 1, m[2])
-}
-
-// memory reads an amount with an optional unit, GB by default. As in SkyPilot, units grow by 1024.
-func (d *decoder) memory(n *node, path string) job.Quantity {
-	const right = `write GB such as 16, or "16+" for at least that, with a unit if need be: "512MB"`
-	m := memoryForm.FindStringSubmatch(n.text)
-	if m == nil {
-		d.add(n.at, path, "is "+describe(n), right)
-		return job.Quantity{}
-	}
-	power := strings.Index("KMGTP", strings.TrimSuffix(strings.ToUpper(cmp.Or(m[2], "GB")), "B"))
-	if power < 0 || strings.EqualFold(m[2], "B") {
-		d.add(n.at, path, "has the unit "+quote(m[2]), "units are KB, MB, GB, TB and PB")
-		return job.Quantity{}
-	}
-	return d.quantity(n, path, m[1], math.Pow(1024, float64(power-2)), m[3])
-}
-
-// quantity makes an amount of what the forms above let through.
-func (d *decoder) quantity(n *node, path, digits string, unit float64, plus string) job.Quantity {
-	v, err := strconv.ParseFloat(digits, 64)
-	if err != nil || v == 0 {
-		d.add(n.at, path, "is "+quote(n.text), "it must be more than 0")
-		return job.Quantity{}
-	}
-	return job.Quantity{N: v * unit, AtLeast: plus != ""}
 }
 
 // priority reads a priority and compares it with all others of the job: there is one queue entry for all of it.
@@ -175,63 +191,6 @@ func (d *decoder) priority(n *node, path string) {
 	case !d.prioritySet:
 		d.job.Request.Priority, d.prioritySet, d.priorityAt = v, true, n.at
 	}
-}
-
-// recovery reads a strategy's name, or a mapping with the name and what may be restarted.
-func (d *decoder) recovery(n *node, path string) job.Recovery {
-	if n.kind == kindText {
-		return job.Recovery{Strategy: d.strategy(n, path)}
-	}
-	if n.kind != kindMapping {
-		d.add(n.at, path, "is "+describe(n), "write a strategy, or a mapping with strategy, max_restarts_on_errors and recover_on_exit_codes")
-		return job.Recovery{}
-	}
-	d.checkFields(n, path, recoveryFields())
-	var out job.Recovery
-	if v := n.get("strategy"); v != nil {
-		out.Strategy = d.strategy(v, path+".strategy")
-	}
-	if v := n.get("max_restarts_on_errors"); v != nil {
-		out.MaxRestartsOnErrors, _ = d.integer(v, path+".max_restarts_on_errors", 0, math.MaxInt32)
-	}
-	if v := n.get("recover_on_exit_codes"); v != nil {
-		out.RecoverOnExitCodes = d.exitCodes(v, path+".recover_on_exit_codes")
-	}
-	return out
-}
-
-func (d *decoder) strategy(n *node, path string) job.Strategy {
-	known := []string{string(job.EagerNextRegion), string(job.Failover), string(job.Never)}
-	name := strings.ToUpper(n.text)
-	if n.kind == kindText && slices.Contains(known, name) {
-		return job.Strategy(name)
-	}
-	right := "strategies are " + strings.Join(known, ", ")
-	if near := didyoumean.Nearest(name, known); n.kind == kindText && near != "" {
-		right = fmt.Sprintf("did you mean %s?", near)
-	}
-	d.add(n.at, path, "is "+describe(n), right)
-	return ""
-}
-
-// exitCodes reads one code or a list of them. They come back sorted, each once.
-func (d *decoder) exitCodes(n *node, path string) []int {
-	items := []*node{n}
-	if n.kind == kindList {
-		items = n.items
-	}
-	var out []int
-	for i, item := range items {
-		at := path
-		if n.kind == kindList {
-			at = fmt.Sprintf("%s[%d]", path, i)
-		}
-		if v, ok := d.integer(item, at, 0, 255); ok {
-			out = append(out, v)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 func sameRecovery(a, b job.Recovery) bool {

@@ -29,6 +29,7 @@ func (r *report) parse(data []byte) []ast.Node {
 	if !ok {
 		return nil
 	}
+	r.lines = strings.Split(text, "\n")
 	tokens, err := scan(text)
 	if err != nil {
 		r.add(position{line: 1, column: 1}, "", "is not YAML", "")

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -14,6 +13,8 @@ import (
 const (
 	maxName  = 256 // runes, SkyPilot's column width
 	maxTasks = 60  // the ids of all tasks of a job must fit into one environment variable, whatever the names
+
+	maxNumNodes = 10_000 // of one task; more is a slip
 )
 
 // decoder turns the documents of a file into a job.
@@ -25,6 +26,7 @@ type decoder struct {
 	prioritySet bool
 	priorityAt  position
 	names       map[string]position // of the tasks so far
+	wanted      []wantedSecret
 }
 
 // read fills the job from all documents.
@@ -41,10 +43,17 @@ func (d *decoder) read(docs []*node) {
 	base := filepath.Base(d.file)
 	d.jobName(header, tasks, strings.TrimSuffix(base, filepath.Ext(base)))
 	for i, n := range tasks {
-		if d.isMapping(n, "task") {
-			d.task(n, i, len(tasks))
+		if !d.isMapping(n, "task") {
+			continue
+		}
+		d.task(n, i, len(tasks))
+		if header == nil && len(tasks) == 1 {
+			d.jobFields(n)
+		} else {
+			d.notJobFields(n)
 		}
 	}
+	d.checkWanted()
 }
 
 // header splits off the first document of a chain if it only names the job.
@@ -55,7 +64,7 @@ func (d *decoder) header(docs []*node) (*node, []*node) {
 	h := docs[0]
 	executes := false
 	for _, f := range h.fields {
-		if _, ok := headerFields()[f.name]; !ok {
+		if _, ok := headerSection.find(f.name); !ok {
 			return nil, docs
 		}
 		executes = executes || f.name == "execution"
@@ -67,11 +76,13 @@ func (d *decoder) header(docs []*node) (*node, []*node) {
 		switch mode := d.asText(n, "execution"); mode {
 		case "serial", "":
 		case "parallel":
-			d.add(n.at, "execution", "parallel is known but not supported yet", "submit the tasks as jobs of their own")
+			d.add(n.at, "execution", "parallel is known but not supported", "submit the tasks as jobs of their own")
 		default:
 			d.add(n.at, "execution", "is "+quote(mode), "it must be serial")
 		}
 	}
+	d.checkFields(h, "", headerSection)
+	d.jobFields(h)
 	return h, docs[1:]
 }
 
@@ -103,24 +114,45 @@ func (d *decoder) jobName(header *node, tasks []*node, fallback string) {
 // task reads one task of the chain.
 func (d *decoder) task(n *node, index, count int) {
 	n = d.override(n)
-	d.checkFields(n, "", taskFields())
+	d.checkFields(n, "", taskSection)
 	var t job.TaskRequest
 	t.Name = d.taskName(n, index, count)
 	t.Resources, t.Recovery = d.resources(n.get("resources"))
-	if v := n.get("num_nodes"); v != nil && (v.kind != kindInteger || v.integer != 1) {
-		d.add(v.at, "num_nodes", "is known but not supported yet, except 1", "a task runs on one machine: remove it")
-	}
-	if v := n.get("setup"); v != nil {
-		t.Setup = d.asText(v, "setup")
-	}
-	if v := n.get("run"); v != nil {
-		t.Run = d.asText(v, "run")
-	}
 	t.Envs = d.variables(field{"envs", n.at, n.get("envs")}, d.opt.Env, "--env")
 	secrets := d.variables(field{"secrets", n.at, n.get("secrets")}, d.opt.Secret, "--secret")
 	t.Secrets = d.secretNames(n, t.Envs, secrets)
 	d.job.Secrets = append(d.job.Secrets, secrets)
-	d.job.Workdirs = append(d.job.Workdirs, d.workdir(n.get("workdir")))
+	vars := substitution{envs: t.Envs, secrets: secrets}
+	if vars.envs == nil {
+		vars.envs = map[string]string{}
+	}
+	d.job.Workdirs = append(d.job.Workdirs, d.workdir(n.get("workdir"), vars))
+	var sources []string
+	for _, m := range d.mounts(n, vars) {
+		t.Files = append(t.Files, m.FileMount)
+		sources = append(sources, m.local)
+	}
+	d.job.Mounts = append(d.job.Mounts, sources)
+	for _, read := range []struct {
+		field string
+		into  func(v *node, path string)
+	}{
+		{"num_nodes", func(v *node, path string) { t.Nodes = d.nodes(v, path) }},
+		{"setup", func(v *node, path string) { t.Setup = d.asText(v, path) }},
+		{"run", func(v *node, path string) { t.Run = d.asText(v, path) }},
+		{"event_callback", func(v *node, path string) { t.EventCallback = d.asText(v, path) }},
+		{"max_duration", func(v *node, path string) { t.MaxDuration = d.duration(v, path, maxDuration) }},
+		{"max_wait", func(v *node, path string) { t.MaxWait = d.duration(v, path, maxDuration) }},
+		{"grace", func(v *node, path string) { t.Grace = d.duration(v, path, maxGrace) }},
+		{"on_notice", func(v *node, _ string) { t.OnNotice = d.onNotice(v) }},
+		{"api_server_access", d.apiServerAccess},
+		{"config", d.config},
+		{"experimental", func(v *node, _ string) { d.experimental(v) }},
+	} {
+		if v := n.get(read.field); v != nil {
+			read.into(v, read.field)
+		}
+	}
 	d.job.Request.Tasks = append(d.job.Request.Tasks, t)
 }
 
@@ -177,38 +209,18 @@ func shorten(s string, runes int) string {
 	return s
 }
 
-// workdir returns the path of a local folder, relative ones from where the file is.
-func (d *decoder) workdir(n *node) string {
-	if n == nil {
-		return ""
+// nodes reads a number of machines. One is what a task has anyway.
+func (d *decoder) nodes(n *node, path string) int {
+	v, _ := d.integer(n, path, 1, maxNumNodes)
+	if v == 1 {
+		return 0
 	}
-	const right = "it must be a local folder"
-	if n.kind == kindMapping {
-		d.add(n.at, "workdir", "is a git repository, which is known but not supported yet", right)
-		return ""
+	return v
+}
+
+// apiServerAccess accepts that the job wants nothing of a server that is not there.
+func (d *decoder) apiServerAccess(n *node, path string) {
+	if d.boolean(n, path) {
+		d.add(n.at, path, "is true, but there is no API server that a job could reach", "remove it; to submit jobs from a job, install enqueue in setup, and give OUTLAST_REDIS as a secret")
 	}
-	dir := d.asText(n, "workdir")
-	switch {
-	case dir == "":
-		return ""
-	case strings.Contains(dir, "://") || strings.HasPrefix(dir, "git@"):
-		d.add(n.at, "workdir", "is the address of something remote, which is not supported", right)
-		return ""
-	case dir == "~" || strings.HasPrefix(dir, "~/"):
-		home, err := os.UserHomeDir()
-		if err != nil {
-			d.add(n.at, "workdir", "names a home folder, but there is none", "write the whole path")
-			return ""
-		}
-		dir = filepath.Join(home, dir[1:])
-	case !filepath.IsAbs(dir) && n.at.flag == "":
-		dir = filepath.Join(d.opt.Dir, dir)
-	}
-	if d.opt.Look == nil {
-		return dir
-	}
-	if info, err := d.opt.Look(dir); err != nil || !info.IsDir() {
-		d.add(n.at, "workdir", quote(n.text)+" is not a folder", right)
-	}
-	return dir
 }
