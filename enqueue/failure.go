@@ -142,10 +142,25 @@ func (a *app) report(err error) {
 		_ = a.encode(a.errs, map[string]failure{"error": f})
 		return
 	}
+	var problems spec.Errors
+	if errors.As(err, &problems) {
+		a.reportProblems(problems)
+		return
+	}
 	for _, line := range strings.Split(f.Message, "\n") {
 		fmt.Fprintln(a.errs, a.onErrs.red("error: ")+render.Text(line))
 	}
 	if f.Hint != "" {
 		fmt.Fprintln(a.errs, a.onErrs.dim("hint:  "+f.Hint))
+	}
+}
+
+// reportProblems tells everything that is wrong with a job, each with the line of the file that it is in.
+func (a *app) reportProblems(problems spec.Errors) {
+	for _, p := range problems {
+		fmt.Fprintln(a.errs, a.onErrs.red("error: ")+render.Text(p.String()))
+		for line := range strings.Lines(p.Frame) {
+			fmt.Fprintln(a.errs, a.onErrs.dim("       "+render.Text(strings.TrimRight(line, "\n"))))
+		}
 	}
 }

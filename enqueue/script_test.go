@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -45,7 +46,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"found": found, "runs": runs, "loses": loses, "ends": ends, "writes": writes, "view": view, "reports": reports,
-			"corrupts":     corrupts,
+			"corrupts": corrupts, "bundles": bundles,
 			"waitfollowed": waitFollowed, "nowhere": nowhere, "waitfor": waitFor, "serves": serves,
 		},
 	})
@@ -272,5 +273,26 @@ func nowhere(ts *testscript.TestScript, _ bool, args []string) {
 		if strings.Contains(dump, args[0]) {
 			ts.Fatalf("%s is in %s", args[0], key)
 		}
+	}
+}
+
+// bundles ensures that the first task of a job has these file mounts and that the archive has their bundles:
+// bundles ID PATH=FILE...
+func bundles(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, s := context.Background(), open(ts)
+	r, err := s.Request(ctx, job.ID(number(ts, args[0])))
+	ts.Check(err)
+	files, err := archive.Open(ctx, s.Deployment().Archive)
+	ts.Check(err)
+	defer func() { _ = files.Close() }()
+	var got []string
+	for _, m := range r.Tasks[0].Files {
+		got = append(got, m.Path+"="+m.File)
+		b, err := files.OpenBundle(ctx, m.Bundle)
+		ts.Check(err)
+		ts.Check(b.Close())
+	}
+	if want := args[1:]; !slices.Equal(got, want) {
+		ts.Fatalf("job %s has the file mounts %q, want %q", args[0], got, want)
 	}
 }

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
-	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/job"
-	"github.com/outlast-dev/outlast/internal/render"
 	"github.com/outlast-dev/outlast/internal/seal"
 	"github.com/outlast-dev/outlast/internal/spec"
 	"github.com/outlast-dev/outlast/internal/store"
@@ -49,40 +46,6 @@ func sealSecrets(recipient string, perTask []map[string]string) ([]byte, error) 
 		return nil, errNoRecipient
 	}
 	return seal.Seal(recipient, all)
-}
-
-// bundle puts the workdirs of the tasks into the archive and their keys into the request.
-func (d *deployment) bundle(ctx context.Context, j *spec.Job) error {
-	keys := map[string]string{"": ""} // tasks often share one
-	for i, dir := range j.Workdirs {
-		if _, done := keys[dir]; !done {
-			files, err := d.archive(ctx)
-			if err != nil {
-				return err
-			}
-			if keys[dir], err = d.putBundle(ctx, files, dir); err != nil {
-				return err
-			}
-		}
-		j.Request.Tasks[i].Workdir = keys[dir]
-	}
-	return nil
-}
-
-func (d *deployment) putBundle(ctx context.Context, files *archive.Archive, dir string) (key string, err error) {
-	status := d.app.status
-	defer status.set("")
-	status.set("packing %s", render.Text(dir))
-	b, err := archive.Pack(dir, archive.Limits{})
-	if err != nil {
-		return "", fmt.Errorf("workdir: %w", err)
-	}
-	status.set("uploading %s, %d files", render.Bytes(b.Size), b.Files)
-	err = files.PutBundle(ctx, b)
-	if rmErr := b.Remove(); err == nil {
-		err = rmErr
-	}
-	return b.Key, err
 }
 
 // push asks for launch slots, and makes the first act of each job that got one. It may be another's turn: that job is

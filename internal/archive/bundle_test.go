@@ -299,3 +299,44 @@ func TestOnlyKeysOfBundlesAreOpened(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that one file is a bundle by its own name, also behind a link, and that its place makes no difference.
+func TestAFileIsABundleOfItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("hello"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "beside.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := t.TempDir()
+	if err := os.Symlink(filepath.Join(dir, "a.txt"), filepath.Join(elsewhere, "b.txt")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ path, want string }{
+		{filepath.Join(dir, "a.txt"), "a.txt"}, {filepath.Join(elsewhere, "b.txt"), "b.txt"},
+	} {
+		b, err := PackFile(tt.path, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = b.Remove() })
+		r, err := b.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := unpack(t, r)
+		_ = r.Close()
+		if len(got) != 1 || !strings.Contains(got[0], tt.want) || b.Files != 1 || b.Unpacked != 5 {
+			t.Errorf("%s: %q, %d files, %d bytes", tt.path, got, b.Files, b.Unpacked)
+		}
+	}
+	for _, bad := range []string{dir, filepath.Join(dir, "none")} {
+		if _, err := PackFile(bad, Limits{}); err == nil || !strings.Contains(err.Error(), filepath.Base(bad)) {
+			t.Errorf("%s is packed as a file: %v", bad, err)
+		}
+	}
+	if _, err := PackFile(filepath.Join(dir, "a.txt"), Limits{Bytes: 4}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a file over the limit: %v", err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -40,7 +41,26 @@ const skipped = ".git"
 //
 // Errors name the entry that cannot be packed: a link out of dir, a pipe, socket or device, an unreadable file. They wrap
 // [ErrTooLarge] when a limit is exceeded. Links inside dir are kept as links.
-func Pack(dir string, limits Limits) (_ Bundle, err error) {
+func Pack(dir string, limits Limits) (Bundle, error) {
+	return packInto(dir, limits, func(p *packer) error {
+		return fs.WalkDir(p.root.FS(), ".", p.add) // in the order of names
+	})
+}
+
+// PackFile packs one file, under its own name, as [Pack] does a directory. A link is followed: the user named it, so it
+// is the file behind it that is wanted.
+func PackFile(path string, limits Limits) (Bundle, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return Bundle{}, fmt.Errorf("pack %s: %w", path, err)
+	}
+	return packInto(filepath.Dir(real), limits, func(p *packer) error {
+		return p.addFile(filepath.Base(real), filepath.Base(path))
+	})
+}
+
+// packInto packs what fill adds from within dir.
+func packInto(dir string, limits Limits, fill func(*packer) error) (_ Bundle, err error) {
 	root, err := os.OpenRoot(dir) // nothing outside can be read through it, not even if a link changes meanwhile
 	if err != nil {
 		return Bundle{}, fmt.Errorf("pack %s: %w", dir, err)
@@ -64,7 +84,7 @@ func Pack(dir string, limits Limits) (_ Bundle, err error) {
 		Bytes: cmp.Or(limits.Bytes, DefaultBytes),
 		Files: cmp.Or(limits.Files, DefaultFiles),
 	}}
-	if err := fs.WalkDir(root.FS(), ".", p.add); err != nil { // in the order of names
+	if err := fill(p); err != nil {
 		return Bundle{}, err
 	}
 	if err := errors.Join(p.tar.Close(), zip.Close()); err != nil {
@@ -112,7 +132,7 @@ func (p *packer) add(name string, d fs.DirEntry, err error) error {
 	case fs.ModeSymlink:
 		return p.addLink(name)
 	case 0:
-		return p.addFile(name)
+		return p.addFile(name, name)
 	default:
 		return fmt.Errorf("%q is a %s and cannot be packed", name, kindOf(kind))
 	}
@@ -153,7 +173,8 @@ func (p *packer) checkLink(name, target string) error {
 	return nil
 }
 
-func (p *packer) addFile(name string) error {
+// addFile packs a file, and calls it as in the bundle.
+func (p *packer) addFile(name, as string) error {
 	f, err := p.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // must not wait for a pipe that took its place
 	if err != nil {
 		return err
@@ -164,13 +185,13 @@ func (p *packer) addFile(name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%q changed while it was packed", name)
+		return fmt.Errorf("%q is no file any more, or never was", name)
 	}
 	p.files++
 	if p.bytes += info.Size(); p.bytes > p.limits.Bytes {
 		return fmt.Errorf("more than %d MB of files: %w", p.limits.Bytes/1_000_000, ErrTooLarge)
 	}
-	if err := p.tar.WriteHeader(header(name, tar.TypeReg, info.Mode(), info.Size())); err != nil {
+	if err := p.tar.WriteHeader(header(as, tar.TypeReg, info.Mode(), info.Size())); err != nil {
 		return err
 	}
 	// A file that grows meanwhile, such as a log, is packed as it was; one that shrinks cannot be.

@@ -14,13 +14,13 @@ const maxProblems = 100
 
 // Problem is one thing that is wrong with a job file or with an option of the command line.
 type Problem struct {
-	File   string `json:"file,omitempty"` // as given to Parse; "" for an option
-	Line   int    `json:"line,omitempty"` // from 1; 0 for an option, and for the file as a whole
-	Column int    `json:"column,omitempty"`
-	Field  string `json:"field,omitempty"` // path such as resources.any_of[0].cpus, "" for the file as a whole
-	What   string `json:"message"`         // what is wrong
-	Want   string `json:"hint,omitempty"`  // what would be right, "" if that is clear
-	Frame  string `json:"-"`               // the line with a mark below the place, for people; "" if there is nothing to show
+	File   string // as given to Parse; "" for an option
+	Line   int    // from 1; 0 for an option, and for the file as a whole
+	Column int
+	Field  string // path such as resources.any_of[0].cpus, "" for the file as a whole
+	What   string // what is wrong
+	Want   string // what would be right, "" if that is clear
+	Frame  string // the line with a mark below the place, for people; "" if there is nothing to show
 }
 
 // String returns file:line:column: field: what is wrong (what would be right), fit for a terminal.
