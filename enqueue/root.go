@@ -56,7 +56,7 @@ Of all commands: 2 the command line or job file is wrong, 1 anything else.`,
 	addGroup(root, "deployment", "The deployment:",
 		machinesCommand(a), workersCommand(a), dashboardCommand(a))
 	addGroup(root, "other", "This program:",
-		configCommand(a), completionCommand(a), versionCommand(a))
+		configCommand(a), schemaCommand(a), completionCommand(a), versionCommand(a))
 	root.SetHelpCommandGroupID("other")
 	root.CompletionOptions.DisableDefaultCmd = true // ours is among the others
 	a.addCompletions(root)

@@ -7,11 +7,11 @@ var resourcesSection = &section{
 	fields: append(entrySection.pick(resourceNames...), []fieldInfo{
 		{
 			name: "any_of", form: "list of resources", schema: listOf(anyOf(entrySection.schema(), nullSchema)), unset: "",
-			means: "several acceptable kinds, the cheapest first. Fields beside it are defaults of its entries", example: "[{use_spot: true}, {use_spot: false}]", by: byOutlast,
+			means: "several acceptable kinds, the cheapest first. Fields beside it are defaults of its entries", example: "[{use_spot: true}, {use_spot: false}]", by: byChoice,
 		},
 		{
 			name: "ordered", form: "list of resources", schema: listOf(anyOf(entrySection.schema(), nullSchema)), unset: "",
-			means: "the same, in the order as written", example: "[{infra: aws/us-east-1}, {infra: aws}]", by: byOutlast,
+			means: "the same, in the order as written", example: "[{infra: aws/us-east-1}, {infra: aws}]", by: byChoice,
 		},
 	}...),
 }
@@ -28,7 +28,7 @@ var entrySection = &section{
 	fields: []fieldInfo{
 		{
 			name: "infra", form: "`provider/region/zone`", schema: schema{"type": "string", "minLength": 1}, unset: "any",
-			means: "each part may be `*` or left out: `local`, `local/b`, `*/b`", example: "local/b", by: byProvider,
+			means: "each part may be `*` or left out: `local`, `local/b`, `*/b`", example: "local/b", by: byChoice,
 		},
 		{
 			name: "cloud", kind: older, form: "text", schema: textSchema, unset: "any",
@@ -44,47 +44,47 @@ var entrySection = &section{
 		},
 		{
 			name: "cpus", form: "`4` or `4+`", schema: amountSchema(cpuPattern), unset: "any",
-			means: "exactly, or at least", example: "4+", by: byProvider,
+			means: "exactly, or at least", example: "4+", by: byChoice,
 		},
 		{
 			name: "memory", form: "`16`, `16+`, `512MB`", schema: amountSchema(memoryPattern), unset: "any",
-			means: "GB unless there is a unit (KB, MB, GB, TB, PB)", example: "16+", by: byProvider,
+			means: "GB unless there is a unit (KB, MB, GB, TB, PB)", example: "16+", by: byChoice,
 		},
 		{
 			name: "accelerators", form: "`A100:8`, `A100`, `{A100: 8}`, list, set", schema: acceleratorsSchema, unset: "none asked for",
-			means: "name and count. Several in a list are tried in that order, several in a set the cheapest first; not together with `any_of` and `ordered`", example: "A100:8", by: byProvider,
+			means: "name and count. Several in a list are tried in that order, several in a set the cheapest first; not together with `any_of` and `ordered`", example: "A100:8", by: byChoice,
 		},
 		{
 			name: "accelerator_args", form: "names to values", schema: mapOf(scalarSchema), unset: "none",
-			means: "of an accelerator, such as the runtime of a TPU", example: "{runtime_version: tpu-vm-base}", by: byProvider,
+			means: "of an accelerator, such as the runtime of a TPU", example: "{runtime_version: tpu-vm-base}", by: byProvider0,
 		},
 		{
 			name: "instance_type", form: "text", schema: textSchema, unset: "any",
-			means: "the provider's name for a kind of machine", example: "m6i.large", by: byProvider,
+			means: "the provider's name for a kind of machine", example: "m6i.large", by: byChoice,
 		},
 		{
 			name: "use_spot", form: "boolean", schema: boolSchema, unset: "`false`",
-			means: "only machines that can be taken away, or only others", example: "true", by: byProvider,
+			means: "only machines that can be taken away, or only others", example: "true", by: byChoice,
 		},
 		{
 			name: "max_hourly_cost", form: "number", schema: amountSchema(pricePattern), unset: "no limit",
-			means: "no machine that costs more per hour", example: "1.5", by: byOutlast,
+			means: "no machine that costs more per hour", example: "1.5", by: byChoice,
 		},
 		{
 			name: "disk_size", form: "`100` or `1TB`", schema: amountSchema(sizePattern), unset: "the provider's",
-			means: "GB unless there is a unit", example: "100", by: byProvider,
+			means: "GB unless there is a unit", example: "100", by: byProvider0,
 		},
 		{
 			name: "disk_tier", form: "`" + joinNames(diskTiers, "`, `") + "`", schema: anyCase(append(diskTiers, none)...), unset: "the provider's",
-			means: "how fast the disk is", example: "high", by: byProvider,
+			means: "how fast the disk is", example: "high", by: byProvider0,
 		},
 		{
 			name: "local_disk", form: "`nvme:1000+`", schema: textSchema, unset: "none asked for",
-			means: "disk of the machine itself: kind, GB, or both", example: "nvme:1000+", by: byProvider,
+			means: "disk of the machine itself: kind, GB, or both", example: "nvme:1000+", by: byProvider0,
 		},
 		{
 			name: "network_tier", form: "`" + joinNames(networkTiers, "`, `") + "`", schema: anyCase(networkTiers...), unset: "the provider's",
-			means: "how fast the network between nodes is", example: "best", by: byProvider,
+			means: "how fast the network between nodes is", example: "best", by: byProvider0,
 		},
 		{
 			name: "image_id", form: "text, or regions to text", schema: anyOf(textSchema, mapOf(textSchema)), unset: "the provider's",
@@ -92,11 +92,11 @@ var entrySection = &section{
 		},
 		{
 			name: "ports", form: "`8080`, `8000-8010`, or a list", schema: anyOf(portSchema, schema{"type": "array", "items": portSchema}), unset: "none",
-			means: "opened to the world", example: "8080", by: byProvider,
+			means: "opened to the world", example: "8080", by: byProvider0,
 		},
 		{
 			name: "labels", form: "names to values", schema: mapOf(scalarSchema), unset: "none",
-			means: "put on the machine as tags", example: "{team: vision}", by: byProvider,
+			means: "put on the machine as tags", example: "{team: vision}", by: byProvider0,
 		},
 		{
 			name: "job_recovery", form: "strategy, or a [mapping](#job_recovery)", schema: anyOf(strategySchema, recoverySection.schema()), unset: "`EAGER_NEXT_REGION`",

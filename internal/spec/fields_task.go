@@ -1,11 +1,13 @@
 package spec
 
-// Who honours a field, for the reference.
+// Who honours a field, for the reference, which says what the words mean.
 const (
-	byOutlast  = "Outlast, with every provider"
-	byNode     = "the agent on the node, with every provider"
-	byProvider = "the provider. One that cannot is left out, and said so by `enqueue check` and `plan`"
-	byNobody   = "accepted, and without effect"
+	byOutlast   = "Outlast"
+	byAgent     = "the agent"
+	byChoice    = "the choice"
+	byProvider  = "the provider; `local` refuses it"
+	byProvider0 = "the provider; on `local` no effect"
+	byNobody    = "nobody: no effect"
 )
 
 // The fields of SkyPilot's task YAML (docs/source/reference/yaml-spec.rst), all of them, and ours.
@@ -54,28 +56,28 @@ var taskSection = &section{
 		},
 		{
 			name: "run", form: "bash", schema: textSchema, unset: "none",
-			means: "the code. A task without it succeeds at once and gets no machine", example: "python train.py", by: byNode,
+			means: "the code. A task without it succeeds at once and gets no machine", example: "python train.py", by: byAgent,
 		},
 		{
 			name: "setup", form: "bash", schema: textSchema, unset: "none",
-			means: "runs before `run` on every machine. If it fails, the task is FAILED_SETUP", example: "pip install -r requirements.txt", by: byNode,
+			means: "runs before `run` on every machine. If it fails, the task is FAILED_SETUP", example: "pip install -r requirements.txt", by: byAgent,
 		},
 		{
 			name: "envs", form: "names to values", schema: variablesSchema, unset: "none",
-			means: "environment. Values arrive as they are written. `null`: to be given with `--env` or `--env-file`", example: "{EPOCHS: 5, DATA: null}", by: byNode,
+			means: "environment. Values arrive as they are written. `null`: to be given with `--env` or `--env-file`", example: "{EPOCHS: 5, DATA: null}", by: byAgent,
 		},
 		{
 			name: "secrets", form: "names to values", schema: variablesSchema, unset: "none",
-			means: "the same, but sealed. `null`: to be given with `--secret` or `--secret-file`", example: "{API_KEY: null}", by: byNode,
+			means: "the same, but sealed. `null`: to be given with `--secret` or `--secret-file`", example: "{API_KEY: null}", by: byAgent,
 		},
 		{
 			name: "workdir", form: "path of a local folder", schema: textSchema, unset: "none",
-			means: "taken along: becomes the folder in which `setup` and `run` start. `.git` stays behind. A path starts where the job file is. A git repository is refused: clone it in `setup`", example: ".", by: byNode,
+			means: "taken along: becomes the folder in which `setup` and `run` start. `.git` stays behind. A path starts where the job file is. A git repository is refused: clone it in `setup`", example: ".", by: byAgent,
 		},
 		{
 			name: "file_mounts", form: "paths on the node to [sources](#a-file-mount)", schema: mountsSchema, unset: "none",
 			means: "files and folders that are brought to the node. A local source is taken along as `workdir` is", example: "{~/data.csv: ./data.csv}",
-			by: "local sources: " + byNode + ". Buckets: the provider. One that cannot is left out, and said so by `enqueue check` and `plan`",
+			by: byAgent + "; addresses: " + byProvider,
 		},
 		{
 			name: "storage_mounts", kind: older, form: "as `file_mounts`", schema: mountsSchema, unset: "none",
@@ -83,7 +85,7 @@ var taskSection = &section{
 		},
 		{
 			name: "num_nodes", form: "1 or more", schema: wholeSchema(1, maxNumNodes), unset: "1",
-			means: "machines of the task, all or none", example: "1", by: byProvider,
+			means: "machines of the task, all or none", example: "1", by: "the provider; `local` has 1 only",
 		},
 		{
 			name: "resources", form: "[resources](#resources)", schema: resourcesSection.schema(), unset: "any machine",
@@ -115,11 +117,11 @@ var taskSection = &section{
 		},
 		{
 			name: "grace", kind: extension, form: "duration up to 1h", schema: durationSchema, unset: "30s",
-			means: "between TERM and KILL when the code is stopped", example: "90s", by: byNode,
+			means: "between TERM and KILL when the code is stopped", example: "90s", by: byAgent,
 		},
 		{
 			name: "on_notice", kind: extension, form: "`none`, a signal, or [more](#on_notice)", schema: anyOf(signalSchema, noticeSection.schema()), unset: "`TERM`",
-			means: "what happens on the node when the provider gives notice that it takes the machine", example: "USR1", by: byNode + " that gives notice",
+			means: "what happens on the node when the provider gives notice that it takes the machine", example: "USR1", by: byAgent,
 		},
 		{name: "volumes", kind: refused, instead: "bring files with file_mounts, or let the machine mount a network file system in setup"},
 		{name: "execution", kind: refused, instead: "it belongs into a first document that is no task"},
@@ -137,11 +139,11 @@ var noticeSection = &section{
 	fields: []fieldInfo{
 		{
 			name: "signal", kind: extension, form: "`none` or a signal", schema: signalSchema, unset: "`TERM`",
-			means: "which signal `run` gets: TERM, INT, HUP, USR1, USR2, or none", example: "INT", by: byNode,
+			means: "which signal `run` gets: TERM, INT, HUP, USR1, USR2, or none", example: "INT", by: byAgent,
 		},
 		{
 			name: "run", kind: extension, form: "bash", schema: textSchema, unset: "none",
-			means: "runs beside `run`, and has no longer than the notice", example: "./save.sh", by: byNode,
+			means: "runs beside `run`, and has no longer than the notice", example: "./save.sh", by: byAgent,
 		},
 	},
 }
@@ -186,7 +188,7 @@ var mountSection = &section{
 			means: "with `store`: the bucket, which must exist. Nothing makes a bucket", example: "my-bucket", by: "see `file_mounts`",
 		},
 		{
-			name: "store", form: "`" + joinNames(storeNames(), "`, `") + "`", schema: oneOf(storeNames()...), unset: "",
+			name: "store", form: "`" + joinNames(storeNames(), "`, `") + "`", schema: anyCase(storeNames()...), unset: "",
 			means: "whose bucket `name` is", example: "s3", by: "see `file_mounts`",
 		},
 		{

@@ -25,7 +25,7 @@ type mount struct {
 var mountModes = []string{"MOUNT", "COPY", "MOUNT_CACHED"}
 
 // stores are the schemes of the buckets that SkyPilot knows, by the name of their store.
-var stores = map[string]string{"s3": "s3", "gcs": "gs", "r2": "r2", "ibm": "cos", "oci": "oci", "nebius": "nebius", "coreweave": "cw"}
+var stores = map[string]string{"s3": "s3", "gcs": "gs", "r2": "r2", "ibm": "cos", "oci": "oci", "nebius": "nebius", "coreweave": "cw", "azure": "https"}
 
 // storeNames are the words for stores.
 func storeNames() []string { return sortedKeys(stores) }
@@ -143,7 +143,11 @@ func (d *decoder) longMount(m mount, n *node, at string, vars substitution) (mou
 	if v := n.get("persistent"); v != nil && !d.boolean(v, at+".persistent") {
 		d.add(v.at, at+".persistent", "false is known but not supported: nothing is ever deleted from a bucket", "remove it")
 	}
-	source, name := n.get("source"), n.get("name")
+	source, name, store := n.get("source"), n.get("name"), n.get("store")
+	if words := storeNames(); store != nil && !slices.Contains(words, strings.ToLower(store.text)) {
+		d.add(store.at, at+".store", "is "+describe(store), choice(strings.ToLower(store.text), words))
+		return m, false
+	}
 	switch {
 	case source != nil && source.kind == kindList && len(source.items) == 1:
 		source = source.items[0]
@@ -179,14 +183,9 @@ func (d *decoder) bucket(m mount, n *node, at string, vars substitution, mode st
 		d.add(name.at, at+".name", "does not say whose bucket it is", "write source: s3://bucket, or store: s3. The bucket must exist")
 		return m, false
 	}
-	word := strings.ToLower(store.text)
-	scheme, ok := stores[word]
-	if store.kind != kindText || !ok {
-		right := choice(word, storeNames())
-		if word == "azure" {
-			right = "write source: https://ACCOUNT.blob.core.windows.net/CONTAINER"
-		}
-		d.add(store.at, at+".store", "is "+describe(store), right)
+	scheme := stores[strings.ToLower(store.text)]
+	if scheme == "https" {
+		d.add(store.at, at+".store", "is not enough to find the bucket", "write source: https://ACCOUNT.blob.core.windows.net/CONTAINER")
 		return m, false
 	}
 	text, ok := d.substitute(name, at+".name", vars)

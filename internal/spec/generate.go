@@ -1,0 +1,3 @@
+package spec
+
+//go:generate go test . -run TestGenerated -update
