@@ -71,6 +71,9 @@ func (s *Server) Options() *redis.Options {
 // URL returns how to reach the server, as a unix:// URL.
 func (s *Server) URL() string { return (&url.URL{Scheme: "unix", Path: s.config.Socket}).String() }
 
+// Dir is where the server keeps its append-only file.
+func (s *Server) Dir() string { return s.config.Dir }
+
 // Client returns a new client that is closed at the end of tb.
 func (s *Server) Client(tb testing.TB) *redis.Client {
 	tb.Helper()
