@@ -2,6 +2,7 @@ package archive
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,5 +104,29 @@ func TestMarksOfGarbage(t *testing.T) {
 		if got := unpackMarks([]byte(text)); got != nil {
 			t.Errorf("%q: %v", text, got)
 		}
+	}
+}
+
+// Who reads a log while another one replaces and drops parts of it is not told of objects that went away meanwhile.
+func TestListsWhileObjectsGoAway(t *testing.T) {
+	t.Parallel()
+	a, _ := open(t)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		for at := int64(0); err == nil && ctx.Err() == nil; at++ {
+			err = errors.Join(a.PutLog(context.Background(), key, at, []byte("x")), a.DropLog(context.Background(), key, 0, max(at-3, 1)))
+		}
+		done <- err
+	}()
+	for range 200 {
+		if _, err := a.LogSize(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -131,20 +131,39 @@ func (a *Archive) segments(ctx context.Context, key LogKey) ([]segment, error) {
 
 // list calls each for every segment whose name starts with prefix.
 func (a *Archive) list(ctx context.Context, prefix string, each func(LogKey, segment) error) error {
-	it := a.bucket.List(&blob.ListOptions{Prefix: prefix})
-	for {
-		object, err := it.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return a.failed(err, "list %s", prefix)
-		}
-		if k, s, ok := parseObject(object.Key); ok {
+	names, err := a.names(ctx, prefix)
+	for try := 1; errors.Is(err, ErrNotFound) && try < listTries; try++ {
+		names, err = a.names(ctx, prefix)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if k, s, ok := parseObject(name); ok {
 			if err := each(k, s); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// listTries is how often a list is begun again because an object went away while it was listed: a bucket in a directory
+// fails then.
+const listTries = 10
+
+func (a *Archive) names(ctx context.Context, prefix string) ([]string, error) {
+	var names []string
+	it := a.bucket.List(&blob.ListOptions{Prefix: prefix})
+	for {
+		object, err := it.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return names, nil
+		}
+		if err != nil {
+			return nil, a.failed(err, "list %s", prefix)
+		}
+		names = append(names, object.Key)
 	}
 }
 
