@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/agent"
-	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/machine"
 	"github.com/outlast-dev/outlast/internal/seal"
@@ -37,7 +35,7 @@ func (d *driver) start(ctx context.Context, site *Site, a *job.Attempt) (*job.Pr
 	var status agent.Status
 	err = d.onNode(ctx, site, a, func(c *machine.Client, node job.Node) error {
 		dir := site.Dir(node)
-		if err := d.sendWorkdir(ctx, c, dir, req.Tasks[a.Task].Workdir); err != nil {
+		if err := d.sendFiles(ctx, c, dir, &req.Tasks[a.Task]); err != nil {
 			return err
 		}
 		if site.NoticeFile != nil {
@@ -51,7 +49,7 @@ func (d *driver) start(ctx context.Context, site *Site, a *job.Attempt) (*job.Pr
 		return err
 	})
 	err = seal.NewRedactor(order.Secrets).Error(err) // a refusal may quote what it was sent (G12)
-	var lost *bundleError
+	var lost *filesError
 	switch {
 	case isStoreError(err):
 		return nil, err
@@ -74,6 +72,7 @@ func (d *driver) startRequest(ctx context.Context, a *job.Attempt, req *job.Requ
 	}
 	return agent.StartRequest{
 		Token: a.Token, Setup: t.Setup, Run: t.Run, Secrets: secrets, LogLimit: d.w.logLimit,
+		NoticeSignal: t.OnNotice.Signal, NoticeRun: t.OnNotice.Run,
 		Env: spec.Environment(spec.EnvInput{
 			Request: *req, Job: d.job.ID, Task: a.Task, Submitted: d.job.SubmittedAt, Attempt: a.Number,
 			Recoveries: d.job.Tasks[a.Task].Recoveries, Offer: a.Offer,
@@ -125,35 +124,6 @@ func locked(err error) *job.Fault {
 
 // SecretKey is the name of a task's secret within the sealed set of a job.
 func SecretKey(task int, name string) string { return fmt.Sprintf("%d/%s", task, name) }
-
-// bundleError says that a workdir cannot be had at all: the archive answers that there is none.
-type bundleError struct{ err error }
-
-func (e *bundleError) Error() string { return "workdir: " + e.err.Error() }
-func (e *bundleError) Unwrap() error { return e.err }
-
-// sendWorkdir streams the bundle from the archive to the node, which keeps it by its hash.
-func (d *driver) sendWorkdir(ctx context.Context, c *machine.Client, dir, key string) error {
-	if key == "" {
-		return nil
-	}
-	bundle, err := d.w.archive.OpenBundle(ctx, key)
-	if err != nil {
-		if errors.Is(err, archive.ErrNotFound) {
-			return &bundleError{err}
-		}
-		return fmt.Errorf("workdir: %w", err) // the archive may only be away for a while (G10)
-	}
-	defer bundle.Close()
-	return c.Unpack(ctx, dir, bundleHash(key), bundle)
-}
-
-// bundleHash is the content hash in a bundle's key, bundles/<hash>.tar.gz.
-func bundleHash(key string) string {
-	name := key[strings.LastIndexByte(key, '/')+1:]
-	hash, _, _ := strings.Cut(name, ".")
-	return hash
-}
 
 // probe asks the agent how the run goes, and carries the log on.
 func (d *driver) probe(ctx context.Context, site *Site, a *job.Attempt) (*job.Probe, error) {

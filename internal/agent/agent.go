@@ -26,11 +26,15 @@ const (
 	exitOK      = 0
 	exitRefused = 1 // the command failed or was refused; standard error says why
 	exitUsage   = 2 // there is no such command
+	exitMount   = ExitMount
 )
+
+// ExitMount is the exit code for a mount that cannot be made on this node, however often it is tried.
+const ExitMount = 3
 
 // errUsage says that the arguments make no command.
 var errUsage = errors.New(
-	"usage: start DIR | poll DIR OFFSET MAX | stop DIR GRACE_SECONDS | unpack DIR SHA256 | serve | version")
+	"usage: start DIR | poll DIR OFFSET MAX | stop DIR GRACE_SECONDS | unpack DIR SHA256 | mount DIR SHA256 PATH [FILE] | serve | version")
 
 // Main carries out one command and returns the exit code for it. It keeps no state between calls and may be
 // called by several goroutines at once. After a start it may leave a goroutine that waits for the supervisor.
@@ -39,6 +43,8 @@ var errUsage = errors.New(
 //	poll DIR OFFSET MAX      answers a [Status] with at most MAX bytes of the log, and renews the lease
 //	stop DIR GRACE_SECONDS   asks the run to end and returns at once; answers a [Status]
 //	unpack DIR SHA256        makes DIR/workdir from a tar.gz on standard input; answers an [Unpacked]
+//	mount DIR SHA256 PATH [FILE]
+//	                         brings a tar.gz on standard input, or one file of it, to a place; answers an [Unpacked]
 //	serve                    answers many commands, see [Refusal]
 //	version                  answers a [Version]
 func (p Program) Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -49,6 +55,9 @@ func (p Program) Main(args []string, stdin io.Reader, stdout, stderr io.Writer) 
 	case errors.Is(err, errUsage):
 		_, _ = fmt.Fprintln(stderr, err)
 		return exitUsage
+	case errors.Is(err, errMount):
+		_, _ = fmt.Fprintln(stderr, err)
+		return exitMount
 	default:
 		_, _ = fmt.Fprintln(stderr, err)
 		return exitRefused
@@ -92,6 +101,12 @@ func (p Program) answer(command string, args []string, stdin io.Reader) (any, er
 		return answerOf(p.start(d, stdin))
 	case command == "unpack" && len(args) == 2 && stdin != nil:
 		return answerOf(unpack(d, args[1], stdin, unpackLimits))
+	case command == "mount" && (len(args) == 3 || len(args) == 4) && stdin != nil:
+		m := mount{dir: d, sum: args[1], path: args[2]}
+		if len(args) == 4 {
+			m.file = args[3]
+		}
+		return answerOf(place(m, stdin, unpackLimits))
 	case command == "poll" && len(args) == 3:
 		offset, limit, err := numbers(args[1], args[2])
 		if err != nil {

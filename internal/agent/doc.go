@@ -10,10 +10,13 @@
 //	launching   made just before the user's code is started; who finds it never starts anything here again
 //	run.json    the process that runs now: pid, its start time, boot, supervisor
 //	out.log     everything the user's code wrote; written by it directly, so that it survives the supervisor
+//	out.log.gap what was dropped of it to keep it within its limit; the file keeps its length, so that offsets stay
+//	out.log.marks  when what was written, and where setup and run begin
 //	exit.json   how it ended; written once by the supervisor, after the last process of the run is gone
 //	stop.json   somebody wants it to end
 //	notice.json the machine will be taken; the user's code is told this path
 //	lease       touched by each poll
+//	mounts/     files that the user wants elsewhere; symbolic links lead here, and go when the run has ended
 //	workdir/    where the user's code runs; workdir.sha256 names the bundle that it was unpacked from
 //
 // # Starting once
@@ -37,7 +40,8 @@
 // supervisor is killed the user's code runs on and its log stays whole, but its exit code is lost; to make that
 // rare, the kernel is asked to spare the supervisor when memory is short. A full disk can not hide an exit, its
 // room is kept free from the beginning. A stop is a file, so it is not lost with whoever asked for it; a stop
-// before the start forbids the start. If a supervisor dies with a stop half done, the next stop ends it.
+// before the start forbids the start. A log that would fill the disk loses its middle: the supervisor gives its room
+// back while the code writes on, and after its death whoever polls does so. If a supervisor dies with a stop half done, the next stop ends it.
 //
 // Secret values reach the supervisor through a pipe and the user's code through its environment. They are in
 // no file, no argument and no error.

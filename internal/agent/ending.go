@@ -19,7 +19,7 @@ const (
 // ending is what is known of how a run is to end.
 type ending struct {
 	stopAt    time.Time // a stop was asked for: KILL for what runs then
-	noticeAt  time.Time // TERM was sent since the machine goes then
+	noticeAt  time.Time // the machine goes then, and what runs works on that
 	mainEnded time.Time // the last main process has ended; what it left is to go
 }
 
@@ -91,7 +91,7 @@ func (s *supervisor) enforce(now time.Time) {
 		}
 	case !s.ending.mainEnded.IsZero() && !s.told:
 		s.told = true
-		s.signalAll(syscall.SIGTERM, func(p process) bool { return s.ending.noticeAt.IsZero() || p.group != s.main.group })
+		s.signalAll(syscall.SIGTERM, func(p process) bool { return !s.toldOfNotice(p) })
 	}
 }
 

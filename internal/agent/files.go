@@ -111,7 +111,7 @@ func (d dir) replace(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	f, err := os.CreateTemp(string(d), name+".*.tmp")
+	f, err := os.CreateTemp(filepath.Dir(d.path(name)), filepath.Base(name)+".*.tmp")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}

@@ -31,8 +31,11 @@ type StartRequest struct {
 	Secrets map[string]string `json:"secrets,omitempty"`
 	// NoticeFile is a file that appears when the machine is about to be taken (local provider); it holds a Notice.
 	NoticeFile string `json:"notice_file,omitempty"`
-	// NoTerm leaves it to the user's code to look at the notice file; otherwise it also gets TERM.
-	NoTerm bool `json:"no_term,omitempty"`
+	// NoticeSignal is what the user's code gets then: TERM if empty, INT, HUP, USR1 or USR2; "none" leaves it to the code to
+	// look at its notice file.
+	NoticeSignal string `json:"notice_signal,omitempty"`
+	// NoticeRun is a script that runs then, beside the user's code and with its environment.
+	NoticeRun string `json:"notice_run,omitempty"`
 	// IdleSeconds is the dead man's switch: this long after the run has ended and nobody polled, the supervisor runs
 	// PowerOff. 0 means never.
 	IdleSeconds int      `json:"idle_seconds,omitempty"`

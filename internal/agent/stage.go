@@ -67,6 +67,9 @@ func userEnv(node []string, req StartRequest, d dir) []string {
 	return env
 }
 
+// errNoShell says that scripts cannot be run.
+var errNoShell = errors.New("neither bash nor sh is on the node's PATH")
+
 // findShell returns the first shell of the node's PATH that runs scripts: bash if there is one.
 func findShell(node []string) (string, error) {
 	var path string
@@ -85,7 +88,7 @@ func findShell(node []string) (string, error) {
 			}
 		}
 	}
-	return "", errors.New("neither bash nor sh is on the node's PATH")
+	return "", errNoShell
 }
 
 // exitOf translates how a process ended.

@@ -47,7 +47,10 @@ func (r StartRequest) validate() error {
 			}
 		}
 	}
-	if strings.ContainsRune(r.Setup, 0) || strings.ContainsRune(r.Run, 0) {
+	if _, known := noticeSignals[r.NoticeSignal]; !known {
+		return errors.New("start request: the signal of a notice must be TERM, INT, HUP, USR1, USR2 or none")
+	}
+	if strings.ContainsRune(r.Setup+r.Run+r.NoticeRun, 0) {
 		return errors.New("start request: a script holds a zero byte")
 	}
 	if r.IdleSeconds < 0 || r.LeaseSeconds < 0 {

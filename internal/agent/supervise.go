@@ -36,15 +36,17 @@ type supervisor struct {
 	lease    lease
 	spared   oomScore
 
-	stopped   bool // before the beginning
-	main      mainProcess
-	childless bool // nothing of the run is left
-	ending    ending
-	why       string // why it was ended, if not by a stop
-	told      bool   // TERM was sent to all
-	noticed   bool
-	killPause time.Duration // > 0 once KILL was sent
-	started   int64         // Unix ms
+	stopped     bool // before the beginning
+	main        mainProcess
+	childless   bool // nothing of the run is left
+	ending      ending
+	why         string // why it was ended, if not by a stop
+	told        bool   // TERM was sent to all
+	noticed     bool
+	noticeTerm  bool          // the main process group was told of the notice with TERM
+	noticeGroup int           // process group of the script for the notice; 0 if there is none
+	killPause   time.Duration // > 0 once KILL was sent
+	started     int64         // Unix ms
 }
 
 // mainProcess is the process of the current stage.
@@ -161,6 +163,7 @@ func (s *supervisor) work() error {
 	exit := s.stages()
 	s.clear()
 	s.keep.end(time.Now())
+	s.dir.unmount()
 	if err := s.record(exit); err != nil {
 		return err
 	}
@@ -204,19 +207,12 @@ func (s *supervisor) stage(name, script string) Exit {
 
 // fork starts the script of a stage and records its process.
 func (s *supervisor) fork(name, script string) (exit Exit, ok bool) {
-	shell, err := findShell(s.node)
-	if err != nil {
-		return Exit{Stage: name, Code: codeNotFound, Text: err.Error()}, false
-	}
 	s.keep.stage(name, time.Now())
-	s.spared.giveBack() // the user's code is not spared
-	pid, err := syscall.ForkExec(shell, []string{shell, "-c", "--", script}, &syscall.ProcAttr{
-		Dir: s.dir.path(dirWork), Env: userEnv(s.node, s.req, s.dir),
-		Files: []uintptr{s.null.Fd(), s.log.Fd(), s.log.Fd()},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
-	})
-	s.spared = takeOOMScore()
-	if err != nil {
+	pid, err := s.spawn(script)
+	switch {
+	case errors.Is(err, errNoShell):
+		return Exit{Stage: name, Code: codeNotFound, Text: err.Error()}, false
+	case err != nil:
 		return exitOfStart(name, err), false
 	}
 	s.main, s.childless = mainProcess{pid: pid, group: pid}, false
@@ -231,6 +227,21 @@ func (s *supervisor) fork(name, script string) (exit Exit, ok bool) {
 	}
 	s.ready.Close()
 	return Exit{}, true
+}
+
+// spawn starts a script as the user's code, in a session of its own.
+func (s *supervisor) spawn(script string) (pid int, err error) {
+	shell, err := findShell(s.node)
+	if err != nil {
+		return 0, err
+	}
+	s.spared.giveBack() // the user's code is not spared
+	defer func() { s.spared = takeOOMScore() }()
+	return syscall.ForkExec(shell, []string{shell, "-c", "--", script}, &syscall.ProcAttr{
+		Dir: s.dir.path(dirWork), Env: userEnv(s.node, s.req, s.dir),
+		Files: []uintptr{s.null.Fd(), s.log.Fd(), s.log.Fd()},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
 }
 
 // clear ends whatever is left of the run. It returns when nothing is, however long that takes: the exit record

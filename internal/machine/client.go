@@ -73,6 +73,30 @@ func (c *Client) Unpack(ctx context.Context, dir, sha256 string, bundle io.Reade
 	return nil
 }
 
+// ErrMount says that a file or folder cannot be brought to its place on the node: something is there, or it is no place.
+var ErrMount = errors.New("a file mount cannot be made")
+
+// Mount brings a tar.gz with this SHA-256, or one file of it, to a path on the node. An error that wraps [ErrMount] holds
+// however often it is tried.
+func (c *Client) Mount(ctx context.Context, dir, sha256, path, file string, bundle io.Reader) error {
+	args := []string{"mount", dir, sha256, path}
+	if file != "" {
+		args = append(args, file)
+	}
+	var done agent.Unpacked
+	err := c.call(ctx, &done, maxAnswer, bundle, args...)
+	var refused *CommandError
+	switch {
+	case errors.As(err, &refused) && refused.Code == agent.ExitMount:
+		return fmt.Errorf("%w: %w", ErrMount, err)
+	case err != nil:
+		return err
+	case done.SHA256 != sha256:
+		return fmt.Errorf("mount: answer for the bundle %q", done.SHA256)
+	}
+	return nil
+}
+
 // maxAnswer bounds an answer without its log, and with whatever the node's shell prints before it.
 const maxAnswer = 64 << 10
 
