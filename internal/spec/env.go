@@ -18,13 +18,17 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // to be given there. Values are taken as written and never shown.
 func (d *decoder) variables(f field, given map[string]string, flag string) map[string]string {
 	out := make(map[string]string)
-	if f.value != nil && d.isMapping(f.value, f.name) {
+	if f.value != nil {
+		d.hideValue(f.value)
+		if f.value.kind != kindMapping {
+			d.add(f.value.at, f.name, "is "+f.value.kind.String(), "it must be a mapping of names to values")
+		}
 		for _, v := range f.value.fields {
 			d.variable(v, f.name, given, flag, out)
-			d.hideValue(v.value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
+		d.hideText(given[name])
 		if what := badVariable(name, given[name]); what != "" {
 			d.option(flag+" "+visible(name), what, "")
 			continue
@@ -43,16 +47,20 @@ const minHidden = 4
 
 // hideValue keeps the lines of a value out of what is shown, wherever they stand in the file.
 func (r *report) hideValue(n *node) {
-	for line := range strings.Lines(n.text) {
-		if line = strings.TrimSpace(line); len(line) >= minHidden {
-			r.hide = append(r.hide, line)
-		}
-	}
+	r.hideText(n.text)
 	for _, item := range n.items {
 		r.hideValue(item)
 	}
 	for _, f := range n.fields {
 		r.hideValue(f.value)
+	}
+}
+
+func (r *report) hideText(s string) {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); len(line) >= minHidden && len(r.hide) < maxNodes {
+			r.hide = append(r.hide, line)
+		}
 	}
 }
 

@@ -107,11 +107,28 @@ func (r *report) err() error {
 	})
 	for i := range out {
 		out[i].Frame = r.frame(out[i])
+		out[i].What = r.hidden(out[i].What)
 	}
 	if r.more > 0 {
 		out = append(out, Problem{File: r.file, What: fmt.Sprintf("and %d more problems", r.more)})
 	}
 	return out
+}
+
+// hidden returns what is wrong without the values that must not be shown: an alias brings them anywhere. Only what is in
+// quotes comes from the file.
+func (r *report) hidden(what string) string {
+	before, rest, _ := strings.Cut(what, `"`)
+	i := strings.LastIndex(rest, `"`)
+	if i < 0 {
+		return what
+	}
+	inside, after := rest[:i], rest[i:]
+	for _, value := range r.hide {
+		value = strings.Trim(quote(value), `".`)
+		inside = strings.ReplaceAll(inside, value, "***")
+	}
+	return before + `"` + inside + after
 }
 
 // quote returns s in quotes, short and without anything that acts on a terminal.
