@@ -59,11 +59,11 @@ func (w *Worker) handleTick(body tick) asynq.HandlerFunc {
 	}
 }
 
-// ticking runs a body. One that asks a provider may take its time, and that of a provider which hangs more than that: its
-// chain lives as long as its worker does, or every silence would put another tick beside the one that waits. All others
-// must be quick.
+// ticking runs a body. One that asks a provider may take its time, and that of a provider which hangs more than that, and
+// so may retention with an archive that does: its chain lives as long as its worker does, or every silence would put
+// another tick beside the one that waits. All others must be quick.
 func (w *Worker) ticking(ctx context.Context, t store.Tick, body tick) (time.Duration, error) {
-	if !strings.HasPrefix(t.Chain, viewPrefix) && !strings.HasPrefix(t.Chain, offersPrefix) {
+	if !strings.HasPrefix(t.Chain, viewPrefix) && !strings.HasPrefix(t.Chain, offersPrefix) && t.Chain != ChainRetention {
 		return body(ctx, t.Chain)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -105,7 +105,7 @@ func (w *Worker) keepChains(ctx context.Context) {
 // takeOver looks once at all chains of the deployment. Those of the store come first: no provider that is away may keep
 // the jobs from being watched.
 func (w *Worker) takeOver(ctx context.Context) error {
-	names := []string{ChainAdmission}
+	names := []string{ChainAdmission, ChainRetention}
 	for shard := range w.store.Shards() {
 		names = append(names, store.WatchChain(shard))
 	}

@@ -18,6 +18,9 @@ func (w *Worker) fleet(ctx context.Context, chain string) (time.Duration, error)
 	if chain == ChainAdmission {
 		return time.Second, w.admission(ctx)
 	}
+	if chain == ChainRetention {
+		return w.retention(ctx)
+	}
 	if provider, ok := strings.CutPrefix(chain, offersPrefix); ok {
 		site, err := w.sites.of(provider)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 type metrics struct {
 	looks, reclaimed, lost, faults, corrupt prometheus.Counter
 	commits, acts, redispatched, collected  *prometheus.CounterVec
-	moves, errors                           *prometheus.CounterVec
+	moves, errors, retention                *prometheus.CounterVec
 	orphans                                 *prometheus.GaugeVec
 }
 
@@ -39,6 +39,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		redispatched: vec("acts_redispatched_total", "Acts made by the watch: due after a wait or a death, or lost by the queue.", "why"),
 		collected:    vec("machines_collected_total", "Machines ended because they belonged to nobody.", "provider"),
 		moves:        vec("transitions_total", "Changes of status.", "to", "cause"),
+		retention:    vec("retention_total", "Jobs retired to the archive, logs of jobs removed, jobs that cannot be read, ticks that failed.", "what"),
 		errors:       vec("provider_errors_total", "Failed calls of providers.", "provider", "class"),
 		orphans: f.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "outlast", Name: "machines_orphaned", Help: "Machines in the last view that belong to nobody.",

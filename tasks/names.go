@@ -20,6 +20,9 @@ const (
 // ChainAdmission is the fleet's chain that hands out freed launch slots.
 const ChainAdmission = "admission"
 
+// ChainRetention is the fleet's chain that moves jobs that ended long ago to the archive.
+const ChainRetention = "retention"
+
 // viewPrefix begins the names of the chains that list machines.
 const viewPrefix = "view:"
 

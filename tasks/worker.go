@@ -23,28 +23,29 @@ import (
 
 // Config is what a worker is made of. Zero values of the numbers mean their defaults.
 type Config struct {
-	Name     string // unique among the workers, for people
-	Version  string
-	Store    *store.Store
-	Queue    redis.UniversalClient // for asynq alone, prepared with KeepWrites; not closed by the worker
-	Sites    Sites
-	Archive  *archive.Archive
-	Identity Opener // opens secrets; nil if this worker cannot
-	Log      zerolog.Logger
-	Metrics  prometheus.Registerer // nil for none
-	Rules    job.Rules             // Deployment is filled in
-	Caps     store.Caps
-	LeaseTTL time.Duration // of acts; 0 = lease.DefaultTTL
-	Claim    time.Duration // of the watch; 0 = DefaultClaim
-	Silence  time.Duration // of a chain before it counts as dead; 0 = DefaultSilence
-	Backoff  time.Duration // first wait between rounds of offers; 0 = place.DefaultBackoff
-	LogLimit int64         // bytes of each attempt's log; 0 = DefaultLogLimit
-	MinAge   time.Duration // before a machine can be an orphan; 0 = DefaultMinAge
-	Watchers int           // shards watched at a time; 0 = 16
-	Looks    int           // jobs looked at at a time; 0 = 32
-	Acts     int           // acts at a time; 0 = 32
-	Ready    func() error  // nil, or why this worker cannot serve the deployment
-	URL      func() string // of its pages; nil if it has none
+	Name      string // unique among the workers, for people
+	Version   string
+	Store     *store.Store
+	Queue     redis.UniversalClient // for asynq alone, prepared with KeepWrites; not closed by the worker
+	Sites     Sites
+	Archive   *archive.Archive
+	Identity  Opener // opens secrets; nil if this worker cannot
+	Log       zerolog.Logger
+	Metrics   prometheus.Registerer // nil for none
+	Rules     job.Rules             // Deployment is filled in
+	Caps      store.Caps
+	LeaseTTL  time.Duration // of acts; 0 = lease.DefaultTTL
+	Claim     time.Duration // of the watch; 0 = DefaultClaim
+	Silence   time.Duration // of a chain before it counts as dead; 0 = DefaultSilence
+	Backoff   time.Duration // first wait between rounds of offers; 0 = place.DefaultBackoff
+	LogLimit  int64         // bytes of each attempt's log; 0 = DefaultLogLimit
+	MinAge    time.Duration // before a machine can be an orphan; 0 = DefaultMinAge
+	Retention Retention     // of what ended
+	Watchers  int           // shards watched at a time; 0 = 16
+	Looks     int           // jobs looked at at a time; 0 = 32
+	Acts      int           // acts at a time; 0 = 32
+	Ready     func() error  // nil, or why this worker cannot serve the deployment
+	URL       func() string // of its pages; nil if it has none
 	// Points, if set, is called before and after each commit and each thing done in the world, with its name: tests
 	// kill a worker there.
 	Points func(point string)
@@ -94,17 +95,18 @@ type Worker struct {
 	claim    time.Duration // of one look; a look ends well before it
 	silence  time.Duration // of a chain before it counts as dead
 
-	stopping context.Context //nolint:containedctx // the life of the worker: ends when it is told to stop
-	stop     context.CancelCauseFunc
-	places   *places        // bound the jobs looked at at a time
-	bodies   sync.WaitGroup // looks that outlive their tick
-	loops    sync.WaitGroup
-	servers  []*asynq.Server
-	started  job.Time
-	reported atomic.Pointer[error] // what came of the last report
-	refused  atomic.Pointer[error] // why this worker takes no work at all
-	looked   atomic.Int64
-	busy     atomic.Int64
+	stopping  context.Context //nolint:containedctx // the life of the worker: ends when it is told to stop
+	stop      context.CancelCauseFunc
+	places    *places        // bound the jobs looked at at a time
+	bodies    sync.WaitGroup // looks that outlive their tick
+	loops     sync.WaitGroup
+	servers   []*asynq.Server
+	started   job.Time
+	reported  atomic.Pointer[error] // what came of the last report
+	refused   atomic.Pointer[error] // why this worker takes no work at all
+	looked    atomic.Int64
+	recounted atomic.Int64 // when the archive was last looked at as a whole
+	busy      atomic.Int64
 }
 
 // New makes a worker. It does nothing until Start.

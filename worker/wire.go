@@ -88,7 +88,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 	s.worker = tasks.New(tasks.Config{
 		Name: cfg.Worker, Version: version.String(), Store: st, Queue: queue, Sites: sites, Archive: s.archive, Identity: key.opener(),
 		Log: log.With().Str("worker", cfg.Worker).Logger(), Metrics: metrics, Rules: rules(cfg),
-		Caps:     caps(cfg),
+		Caps: caps(cfg), Retention: retention(cfg),
 		LeaseTTL: cfg.Lease, Claim: cfg.Claim, Backoff: cfg.Backoff, LogLimit: int64(cfg.LogLimit), Looks: cfg.Concurrency.Watch, Acts: cfg.Concurrency.Acts,
 		Ready: fit(cfg, st, key),
 		URL:   func() string { return s.web.URL() }, // there is one before the worker starts
@@ -155,6 +155,11 @@ func (s *service) ready(st *store.Store) func(context.Context) error {
 }
 
 func caps(cfg config.Config) store.Caps { return store.Caps{Launches: cfg.Launches, Live: cfg.Live} }
+
+func retention(cfg config.Config) tasks.Retention {
+	r := cfg.Retention
+	return tasks.Retention{Jobs: r.Jobs, Count: r.Count, Archive: r.Archive, Logs: r.Logs, LogBytes: int64(r.LogBytes)}
+}
 
 func serves(cfg config.Config, provider string) bool {
 	for _, p := range cfg.Providers {

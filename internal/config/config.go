@@ -43,6 +43,8 @@ type Config struct {
 	LogLimit     Bytes         // of the output of one attempt; more is dropped from its middle
 	Backoff      time.Duration // after the first round in which every offer failed; grows with each round
 
+	Retention Retention
+
 	Local Local
 
 	origins map[string]string
@@ -65,6 +67,15 @@ type Intervals struct {
 type Unreachable struct {
 	Probes  int
 	Elapsed time.Duration
+}
+
+// Retention says how long what is left of ended jobs is kept; zero is for ever, or any number.
+type Retention struct {
+	Jobs     time.Duration // in Redis
+	Count    int           // in Redis, at most so many
+	Archive  time.Duration // in the archive
+	Logs     time.Duration // in the archive
+	LogBytes Bytes         // in the archive, of the logs of jobs that have left Redis
 }
 
 // Local configures the provider that runs jobs as processes of the worker's own computer.
@@ -117,6 +128,7 @@ func Defaults() Config {
 		Unreachable:  Unreachable{Probes: 5, Elapsed: time.Minute},
 		BootTimeout:  10 * time.Minute,
 		Backoff:      time.Minute,
+		Retention:    Retention{Jobs: 7 * 24 * time.Hour, Count: 100_000, Logs: 30 * 24 * time.Hour},
 		LogLimit:     256 * MiB,
 	}
 }

@@ -46,6 +46,11 @@ func (c Config) validate() error {
 		{"boot_timeout", c.BootTimeout > 0, "must be longer than nothing"},
 		{"log_limit", c.LogLimit >= MiB && c.LogLimit <= 64*GiB, "must be 1MiB to 64GiB"},
 		{"backoff", c.Backoff > 0, "must be longer than nothing"},
+		{"retention.jobs", c.Retention.Jobs >= 0, "must not be negative"},
+		{"retention.count", c.Retention.Count >= 0, "must not be negative"},
+		{"retention.archive", c.Retention.Archive >= 0, "must not be negative"},
+		{"retention.logs", c.Retention.Logs >= 0, "must not be negative"},
+		{"retention.log_bytes", c.Retention.LogBytes >= 0, "must not be negative"},
 	} {
 		if !rule.ok {
 			mistakes = append(mistakes, fmt.Errorf("%s (%s): %s", rule.key, c.Origin(rule.key), rule.want))

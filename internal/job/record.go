@@ -29,6 +29,8 @@ type Head struct {
 	Priority    int        `json:"priority,omitempty"`
 	SubmittedAt Time       `json:"submitted_at"`
 	Tasks       []TaskHead `json:"tasks"`
+
+	LogRetention time.Duration `json:"log_retention,omitempty"` // see Request
 }
 
 // TaskHead is the part of a task's request that decisions need.
@@ -44,7 +46,7 @@ type TaskHead struct {
 
 // HeadOf takes the head out of a request.
 func HeadOf(id ID, r Request, submitted Time) Head {
-	h := Head{ID: id, Name: r.Name, User: r.User, Priority: r.Priority, SubmittedAt: submitted}
+	h := Head{ID: id, Name: r.Name, User: r.User, Priority: r.Priority, SubmittedAt: submitted, LogRetention: r.LogRetention}
 	for _, t := range r.Tasks {
 		h.Tasks = append(h.Tasks, TaskHead{
 			Name: t.Name, Recovery: t.Recovery, Grace: t.Grace, Idle: t.Run == "", MaxDuration: t.MaxDuration, MaxWait: t.MaxWait,

@@ -56,9 +56,9 @@ func (s *Store) Commit(ctx context.Context, shard int, commits ...Commit) ([]err
 func (c *Commit) args(f fields) []any {
 	from, next := &c.From.Record, &c.Next
 	was, is := from.Status(), next.Status()
-	ended := "0"
+	ended := any("")
 	if next.Ended() && !from.Ended() {
-		ended = "1"
+		ended = max(ms(next.LogRetention), 0)
 	}
 	keep := "0"
 	if c.Keep {

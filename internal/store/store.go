@@ -50,14 +50,14 @@ type Store struct {
 type scripts struct {
 	submit, claim, begin, beat, commit, redispatch, wake, cancelWhere, handover      *redis.Script
 	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead, viewPut, rotate *redis.Script
-	resume, find                                                                     *redis.Script
+	resume, find, retirable, retire                                                  *redis.Script
 }
 
 func loadScripts() scripts {
 	return scripts{
 		submit: script("submit"), claim: script("claim"), begin: script("begin"), beat: script("beat"), commit: script("index", "commit"),
 		redispatch: script("redispatch"), wake: script("wake"), cancelWhere: script("cancel_where"), handover: script("handover"),
-		resume: script("index", "resume"), find: script("find"),
+		resume: script("index", "resume"), find: script("find"), retirable: script("retirable"), retire: script("retire"),
 		chainBegin: script("chain_begin"), chainEnd: script("chain_end"), chainReclaim: script("chain_reclaim"),
 		admit: script("admit"), tailAppend: script("tail_append"), tailRead: script("tail_read"), viewPut: script("view_put"), rotate: script("rotate"),
 	}

@@ -5,7 +5,8 @@
 -- KEYS[1] due index
 -- ARGV    prefix, then per job:
 --         id, fence, seq, seq + 1, statuses before, wakes seen by the claim, token or '', keep the claim 0/1,
---         due in ms or '' (unchanged) or 'never', status of the job before, after, ended 0/1,
+--         due in ms or '' (unchanged) or 'never', status of the job before, after, '' or, if it ended, how long its logs stay by
+--         its own will in ms, else 0,
 --         number of fields to set s, s x (field, value),
 --         of fields to drop d, d x (field, value as read: another one was written by somebody else meanwhile, and stays),
 --         of events e, e x event, of past attempts p, p x attempt
@@ -48,7 +49,8 @@ while i <= #ARGV do
     push(prefix .. 'ev:' .. id, e, efrom, 200)
     push(prefix .. 'past:' .. id, p, pfrom, 100)
     if was ~= is then moved(prefix, id, was, is) end
-    if ended == '1' then redis.call('ZADD', prefix .. 'ended', now, id) end
+    if ended ~= '' then redis.call('ZADD', prefix .. 'ended', now, id) end
+    if (tonumber(ended) or 0) > 0 then redis.call('ZADD', prefix .. 'brief', now + ended, id) end
     if due == 'never' then
       redis.call('ZREM', KEYS[1], id)
       if is == 'SUCCEEDED' then redis.call('DEL', prefix .. 'sec:' .. id) end -- any other ending may be resumed

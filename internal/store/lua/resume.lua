@@ -28,6 +28,7 @@ redis.call('RPUSH', prefix .. 'ev:' .. id, unpack(ARGV, efrom, efrom + e - 1))
 redis.call('LTRIM', prefix .. 'ev:' .. id, -200, -1)
 moved(prefix, id, was, is)
 redis.call('ZREM', prefix .. 'ended', id)
+redis.call('ZREM', prefix .. 'brief', id)
 redis.call('ZADD', KEYS[2], now, id)
 redis.call('HINCRBY', KEYS[3], 'wakes', 1)
 return {1, epoch}

@@ -1,0 +1,201 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+// documentVersion is that of what this package writes. Older ones must be read for ever.
+const documentVersion = 1
+
+// Document is all that is known about a job that has left the store. It holds no secret.
+type Document struct {
+	Version   int           `json:"version"`
+	RetiredAt job.Time      `json:"retired_at"`
+	Head      job.Head      `json:"head"`
+	Cur       int           `json:"cur,omitempty"`
+	Statuses  []job.Status  `json:"statuses"` // of the tasks
+	Tasks     []job.Task    `json:"tasks"`
+	Live      []job.Attempt `json:"live,omitempty"` // whose machines were never proven gone
+	Cancel    *job.Cancel   `json:"cancel,omitempty"`
+	Request   job.Request   `json:"request"`
+	Past      []job.Attempt `json:"past,omitempty"`
+	Events    []job.Event   `json:"events"`
+}
+
+// DocumentOf puts together what is known about a job.
+func DocumentOf(r *job.Record, req job.Request, past []job.Attempt, events []job.Event, now job.Time) Document {
+	d := Document{
+		Version: documentVersion, RetiredAt: now, Head: r.Head, Cur: r.Cur, Tasks: r.Tasks, Live: r.Live, Cancel: r.Cancel,
+		Request: req, Past: past, Events: events,
+	}
+	for _, t := range r.Tasks {
+		d.Statuses = append(d.Statuses, t.Status)
+	}
+	return d
+}
+
+// Record is the job's record as it was in the end.
+func (d *Document) Record() job.Record {
+	r := job.Record{Head: d.Head, Step: job.StepDone, Cur: d.Cur, Tasks: d.Tasks, Live: d.Live, Cancel: d.Cancel}
+	for i := range r.Tasks {
+		r.Tasks[i].Status = d.Statuses[i]
+	}
+	return r
+}
+
+// EndedAt is when the last task of the job ended.
+func (d *Document) EndedAt() job.Time {
+	var at job.Time
+	for _, t := range d.Tasks {
+		at = max(at, t.EndedAt)
+	}
+	return at
+}
+
+// Documents lie in folders of a thousand, and all names count down: so a list of names, which every bucket sorts from A
+// to Z, begins with the newest job.
+const (
+	jobsPrefix = "jobs/"
+	jobsSuffix = ".json.zst"
+	perFolder  = 1000
+)
+
+func jobFolder(n int64) string { return fmt.Sprintf("%s%019d/", jobsPrefix, math.MaxInt64-n) }
+
+func jobObject(id job.ID) string {
+	return fmt.Sprintf("%s%019d%s", jobFolder(int64(id)/perFolder), math.MaxInt64-int64(id), jobsSuffix)
+}
+
+// parseJob reads a name as [jobObject] makes it. Others are not ours.
+func parseJob(name string) (job.ID, bool) {
+	base := strings.TrimSuffix(name[strings.LastIndexByte(name, '/')+1:], jobsSuffix)
+	n, err := strconv.ParseInt(base, 10, 64)
+	id := job.ID(math.MaxInt64 - n)
+	return id, err == nil && jobObject(id) == name
+}
+
+// PutJob writes a job's document, over an older one of that job, and returns when it was read back unharmed.
+func (a *Archive) PutJob(ctx context.Context, d Document) error {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return fmt.Errorf("encode job %d: %w", d.Head.ID, err)
+	}
+	name := jobObject(d.Head.ID)
+	packed := a.codec.enc.EncodeAll(text, nil)
+	err = a.put(ctx, name, "application/zstd", func(w *blob.Writer) error {
+		_, err := w.Write(packed)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	back, err := a.bucket.ReadAll(ctx, name)
+	if err == nil && !bytes.Equal(back, packed) {
+		err = errors.New("what was written is not what is read")
+	}
+	if err != nil {
+		return a.failed(err, "read %s", name)
+	}
+	return nil
+}
+
+// Job reads a job's document. A job that has none gives [ErrNotFound].
+func (a *Archive) Job(ctx context.Context, id job.ID) (Document, error) {
+	var d Document
+	name := jobObject(id)
+	packed, err := a.bucket.ReadAll(ctx, name)
+	if err != nil {
+		return d, a.failed(err, "read %s", name)
+	}
+	text, err := a.codec.dec.DecodeAll(packed, nil)
+	if err == nil {
+		err = json.Unmarshal(text, &d)
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("it is damaged: %w", err)
+	case d.Version > documentVersion:
+		err = fmt.Errorf("it has version %d, this program reads up to %d: use a newer version of outlast", d.Version, documentVersion)
+	case d.Head.ID != id || len(d.Tasks) == 0 || len(d.Statuses) != len(d.Tasks) || len(d.Head.Tasks) != len(d.Tasks) || d.Cur < 0 || d.Cur >= len(d.Tasks):
+		err = errors.New("it is damaged: it is not whole")
+	}
+	if err != nil {
+		return d, a.failed(err, "read %s", name)
+	}
+	return d, nil
+}
+
+// RemoveJob deletes a job's document.
+func (a *Archive) RemoveJob(ctx context.Context, id job.ID) error { return a.remove(ctx, jobObject(id)) }
+
+// Jobs lists jobs that have a document, newest first: at most limit of those below an id, which zero leaves open. No
+// document is read.
+func (a *Archive) Jobs(ctx context.Context, below job.ID, limit int) ([]job.ID, error) {
+	if below <= 0 {
+		below = math.MaxInt64
+	}
+	var ids []job.ID
+	err := a.each(ctx, &blob.ListOptions{Prefix: jobsPrefix, Delimiter: "/"}, func(folder *blob.ListObject) (bool, error) {
+		if folder.Key < jobFolder(int64(below-1)/perFolder) {
+			return true, nil // only newer ones
+		}
+		err := a.each(ctx, &blob.ListOptions{Prefix: folder.Key}, func(o *blob.ListObject) (bool, error) {
+			if id, ok := parseJob(o.Key); ok && id < below {
+				ids = append(ids, id)
+			}
+			return len(ids) < limit, nil
+		})
+		return len(ids) < limit, err
+	})
+	return ids, err
+}
+
+// OldestJobs lists the jobs of the oldest folder of documents, newest first.
+func (a *Archive) OldestJobs(ctx context.Context) ([]job.ID, error) {
+	oldest := ""
+	err := a.each(ctx, &blob.ListOptions{Prefix: jobsPrefix, Delimiter: "/"}, func(folder *blob.ListObject) (bool, error) {
+		oldest = folder.Key
+		return true, nil
+	})
+	if err != nil || oldest == "" {
+		return nil, err
+	}
+	var ids []job.ID
+	err = a.each(ctx, &blob.ListOptions{Prefix: oldest}, func(o *blob.ListObject) (bool, error) {
+		if id, ok := parseJob(o.Key); ok {
+			ids = append(ids, id)
+		}
+		return true, nil
+	})
+	return ids, err
+}
+
+// each calls f for every object or folder of a list, until it returns false.
+func (a *Archive) each(ctx context.Context, of *blob.ListOptions, f func(*blob.ListObject) (bool, error)) error {
+	for it := a.bucket.List(of); ; {
+		o, err := it.Next(ctx)
+		if errors.Is(err, io.EOF) || gcerrors.Code(err) == gcerrors.NotFound { // a folder that was emptied meanwhile
+			return nil
+		}
+		if err != nil {
+			return a.failed(err, "list %s", of.Prefix)
+		}
+		more, err := f(o)
+		if err != nil || !more {
+			return err
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/outlast-dev/outlast/internal/archive"
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/store"
+)
+
+// Retention says how long what is left of ended jobs is kept, and where. Zero is for ever, or any number.
+type Retention struct {
+	Jobs     time.Duration // in Redis, from their end; after that in the archive
+	Count    int           // in Redis, at most so many; those that ended last stay
+	Archive  time.Duration // in the archive, from their end
+	Logs     time.Duration // from the job's end; the job's own log_retention wins
+	LogBytes int64         // that the logs of jobs in the archive may take together
+}
+
+// The ticks of retention. What one of them does is bounded: with more to do, the next one comes at once.
+const (
+	retireEvery  = 15 * time.Second
+	retireMost   = 100              // jobs, or logs of jobs, in one tick
+	retireWide   = 8                // at a time
+	retireLimit  = 30 * time.Second // for one tick; what is left is for the next one
+	recountEvery = 10 * time.Minute // between two looks at all that the archive holds
+)
+
+// retention moves jobs that ended long ago from Redis to the archive, and removes what is too old there. Everything that
+// it does may be cut off anywhere and repeated: a job is deleted only when its document was read back from the archive, and
+// only as it was written there; the mark that its logs are due one day comes before that.
+func (w *Worker) retention(ctx context.Context) (time.Duration, error) {
+	ctx, done := context.WithTimeout(ctx, retireLimit)
+	defer done()
+	now, err := w.store.Now(ctx)
+	if err != nil {
+		return retireEvery, err
+	}
+	more := false
+	var failed []error
+	for _, part := range []func(context.Context, job.Time) (bool, error){w.retireJobs, w.expireLogs, w.recount} {
+		again, err := part(ctx, now)
+		more, failed = more || again, append(failed, err)
+	}
+	if err := errors.Join(failed...); err != nil {
+		w.metrics.retention.WithLabelValues("failed").Inc()
+		return retireEvery, err // nothing is lost, and all of it is tried again
+	}
+	if more {
+		return time.Second, nil
+	}
+	return retireEvery, nil
+}
+
+// age is how long a job stays in Redis after its end: no longer than its logs do, since what is due is known of jobs in
+// the archive only. Zero is for ever.
+func (r Retention) age() time.Duration {
+	if r.Logs > 0 && (r.Jobs == 0 || r.Logs < r.Jobs) {
+		return r.Logs
+	}
+	return r.Jobs
+}
+
+// retireJobs moves jobs to the archive. It reports whether there may be more.
+func (w *Worker) retireJobs(ctx context.Context, now job.Time) (bool, error) {
+	var before job.Time
+	if age := w.cfg.Retention.age(); age > 0 {
+		before = now.Add(-age)
+	}
+	ids, err := w.store.Retirable(ctx, before, int64(w.cfg.Retention.Count), retireMost)
+	if err != nil {
+		return false, err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(retireWide)
+	for _, id := range ids {
+		g.Go(func() error { return w.retire(ctx, id, now) })
+	}
+	return len(ids) == retireMost, g.Wait()
+}
+
+// retire moves one job to the archive.
+func (w *Worker) retire(ctx context.Context, id job.ID, now job.Time) error {
+	all, err := w.store.LoadAll(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		return err
+	case err != nil: // damaged: it stays where somebody can mend it
+		w.metrics.retention.WithLabelValues("damaged").Inc()
+		w.log.Error().Err(err).Int64("job", int64(id)).Msg("a job that ended cannot be read, and stays in Redis")
+		return w.store.Defer(ctx, id)
+	}
+	doc := archive.DocumentOf(&all.Record, all.Request, all.Past, all.Events, now)
+	if err := w.archive.PutJob(ctx, doc); err != nil {
+		return err
+	}
+	w.at("retire: document")
+	size, err := w.archive.LogBytes(ctx, id)
+	if err != nil {
+		return err
+	}
+	if size > 0 {
+		if err := w.archive.PutExpiry(ctx, expiryOf(&doc, size)); err != nil {
+			return err
+		}
+	}
+	w.at("retire: mark")
+	gone, err := w.store.Retire(ctx, &all)
+	if err != nil {
+		return err
+	}
+	w.at("retire: gone")
+	if gone {
+		w.metrics.retention.WithLabelValues("retired").Inc()
+		w.log.Debug().Int64("job", int64(id)).Msg("the job is in the archive now")
+	}
+	return nil
+}
+
+// expiryOf says when the logs of a job are due.
+func expiryOf(d *archive.Document, size int64) archive.Expiry {
+	ended, own := d.EndedAt(), d.Head.LogRetention
+	switch {
+	case own < 0:
+		return archive.NewExpiry(archive.RuleKeep, ended, d.Head.ID, size)
+	case own > 0:
+		return archive.NewExpiry(archive.RuleOwn, ended.Add(own), d.Head.ID, size)
+	default:
+		return archive.NewExpiry(archive.RuleUsual, ended, d.Head.ID, size)
+	}
+}
+
+// expireLogs removes logs whose time has come. It reports whether there may be more.
+func (w *Worker) expireLogs(ctx context.Context, now job.Time) (bool, error) {
+	more := false
+	for _, rule := range []archive.LogRule{archive.RuleUsual, archive.RuleOwn} {
+		keep := w.cfg.Retention.Logs
+		if rule == archive.RuleOwn {
+			keep = 0
+		} else if keep == 0 {
+			continue
+		}
+		var due []archive.Expiry
+		err := w.archive.Expiries(ctx, rule, func(e archive.Expiry) bool {
+			if e.Hour.Add(time.Hour+keep) > now { // the hour has to be over
+				return false
+			}
+			due = append(due, e)
+			return len(due) < retireMost
+		})
+		if err != nil {
+			return false, err
+		}
+		more = more || len(due) == retireMost
+		for _, e := range due {
+			if _, err := w.removeLogs(ctx, e, archive.Notice{Job: e.Job, At: now, After: keep}); err != nil {
+				return false, err
+			}
+		}
+	}
+	return more, nil
+}
+
+// removeLogs removes the logs of a job in the archive and leaves a notice in their place. It reports whether it did: a
+// mark of before the job was resumed says nothing any more.
+func (w *Worker) removeLogs(ctx context.Context, e archive.Expiry, n archive.Notice) (bool, error) {
+	rec, err := w.store.Load(ctx, e.Job)
+	switch {
+	case err == nil && rec.Ended():
+		return false, nil // on its way to the archive
+	case err == nil:
+		return false, w.archive.RemoveExpiry(ctx, e)
+	case !errors.Is(err, store.ErrNotFound):
+		return false, err
+	}
+	doc, err := w.archive.Job(ctx, e.Job)
+	switch {
+	case errors.Is(err, archive.ErrNotFound): // its time was over, too
+	case err != nil:
+		return false, err
+	case expiryOf(&doc, e.Bytes) != e:
+		return false, w.archive.RemoveExpiry(ctx, e)
+	}
+	if e.Rule == archive.RuleOwn && n.Limit == 0 {
+		n.After = doc.Head.LogRetention
+	}
+	if err := w.archive.PutNotice(ctx, n); err != nil {
+		return false, err
+	}
+	w.at("logs: notice")
+	if err := w.archive.RemoveLogs(ctx, e.Job); err != nil {
+		return false, err
+	}
+	w.at("logs: removed")
+	w.metrics.retention.WithLabelValues("logs").Inc()
+	w.log.Info().Int64("job", int64(e.Job)).Int64("bytes", e.Bytes).Msg("removed the logs of a job")
+	return true, w.archive.RemoveExpiry(ctx, e)
+}
+
+// recount holds the archive as a whole to its limits, now and then.
+func (w *Worker) recount(ctx context.Context, now job.Time) (bool, error) {
+	if last := job.Time(w.recounted.Load()); last > 0 && now.Sub(last) < recountEvery {
+		return false, nil
+	}
+	more, err := w.limitLogs(ctx, now)
+	if err != nil {
+		return false, err
+	}
+	again, err := w.expireDocuments(ctx, now)
+	if err != nil {
+		return false, err
+	}
+	if !more && !again {
+		w.recounted.Store(int64(now))
+	}
+	return more || again, nil
+}
+
+// limitLogs removes logs, those of the jobs that ended first first, until they take no more than they may.
+func (w *Worker) limitLogs(ctx context.Context, now job.Time) (bool, error) {
+	limit := w.cfg.Retention.LogBytes
+	if limit == 0 {
+		return false, nil
+	}
+	var total int64
+	for _, rule := range []archive.LogRule{archive.RuleUsual, archive.RuleOwn, archive.RuleKeep} {
+		if err := w.archive.Expiries(ctx, rule, func(e archive.Expiry) bool { total += e.Bytes; return true }); err != nil {
+			return false, err
+		}
+	}
+	var over []archive.Expiry
+	for _, rule := range []archive.LogRule{archive.RuleUsual, archive.RuleOwn} { // what is to be kept for ever, is
+		err := w.archive.Expiries(ctx, rule, func(e archive.Expiry) bool {
+			if total <= limit || len(over) == retireMost {
+				return false
+			}
+			over, total = append(over, e), total-e.Bytes
+			return true
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	for _, e := range over {
+		if _, err := w.removeLogs(ctx, e, archive.Notice{Job: e.Job, At: now, Limit: limit}); err != nil {
+			return false, err
+		}
+	}
+	return len(over) == retireMost, nil
+}
+
+// expireDocuments deletes what is known of jobs whose time in the archive is over: of the oldest thousand, since jobs end
+// more or less in the order in which they were submitted.
+func (w *Worker) expireDocuments(ctx context.Context, now job.Time) (bool, error) {
+	keep := w.cfg.Retention.Archive
+	if keep == 0 {
+		return false, nil
+	}
+	ids, err := w.archive.OldestJobs(ctx)
+	if err != nil {
+		return false, err
+	}
+	removed := 0
+	for i := len(ids) - 1; i >= 0 && removed < retireMost; i-- {
+		doc, err := w.archive.Job(ctx, ids[i])
+		if err != nil {
+			return false, err
+		}
+		if doc.EndedAt().Add(keep) > now {
+			continue
+		}
+		if err := errors.Join(w.archive.RemoveNotice(ctx, ids[i]), w.archive.RemoveJob(ctx, ids[i])); err != nil {
+			return false, err
+		}
+		removed++
+	}
+	return removed == retireMost, nil
+}
