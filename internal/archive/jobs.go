@@ -139,7 +139,9 @@ func (a *Archive) Job(ctx context.Context, id job.ID) (Document, error) {
 }
 
 // RemoveJob deletes a job's document.
-func (a *Archive) RemoveJob(ctx context.Context, id job.ID) error { return a.remove(ctx, jobObject(id)) }
+func (a *Archive) RemoveJob(ctx context.Context, id job.ID) error {
+	return a.remove(ctx, jobObject(id))
+}
 
 // Jobs lists jobs that have a document, newest first: at most limit of those below an id, which zero leaves open. No
 // document is read.
