@@ -40,8 +40,8 @@ func (a *app) countsLine(counts map[job.Status]int64) string {
 
 func (a *app) queueRows(l listing) ([]render.Column, [][]string) {
 	columns := []render.Column{
-		{Title: "ID", Right: true}, {Title: "NAME", Max: 40, Min: 8}, {Title: "STATUS"}, {Title: "SUBMITTED", Drop: 2},
-		{Title: "RAN", Drop: 3}, {Title: "REC", Right: true, Drop: 4}, {Title: "NOTE", Min: 10, Drop: 1},
+		{Title: "ID", Right: true}, {Title: "NAME", Max: 40, Min: 10}, {Title: "STATUS"}, {Title: "SUBMITTED", Drop: 2},
+		{Title: "RAN", Drop: 3}, {Title: "REC", Right: true, Drop: 4}, {Title: "NOTE", Min: 13, Drop: 1},
 	}
 	if a.wide() { // which tells more than the note
 		columns = append(columns[:len(columns)-1], render.Column{Title: "USER"}, render.Column{Title: "PRIO", Right: true}, render.Column{Title: "WHERE"},

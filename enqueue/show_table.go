@@ -21,7 +21,7 @@ func (a *app) taskTable(tasks []account.Task, now job.Time) error {
 	var rows [][]string
 	for _, t := range tasks {
 		cause := ""
-		if t.Cause != nil {
+		if t.Cause != nil && t.Status != job.Succeeded {
 			cause = string(t.Cause.Code)
 		}
 		row := []string{
@@ -60,14 +60,14 @@ func (a *app) attemptTable(h account.History, now job.Time) error {
 		}
 	}
 	columns := []render.Column{
-		{Title: "TRY", Right: true}, {Title: "WHERE", Max: 40, Min: 9, Drop: 2},
-		{Min: 10, Max: 60, Drop: 1, Draw: func(row, width int) string {
+		{Title: "TRY", Right: true}, {Title: "WHERE", Max: 40, Min: 13, Drop: 2},
+		{Min: 14, Max: 60, Drop: 1, Draw: func(row, width int) string {
 			if row < 0 {
 				return a.onOut.dim(p.axis(width))
 			}
 			return p.bar(bars[row], width)
 		}},
-		{Title: "RAN", Drop: 3}, {Title: "COST", Right: true, Drop: 5}, {Title: "ENDED BECAUSE", Min: 13},
+		{Title: "RAN", Drop: 3}, {Title: "COST", Right: true, Drop: 5}, {Title: "ENDED BECAUSE", Min: 14},
 	}
 	if a.wide() {
 		columns[2].Min = columns[2].Max // others do not shrink for what is not wanted

@@ -24,6 +24,9 @@ const (
 // store that does not answer is a pause.
 func (a *app) watchQueue(ctx context.Context, d *deployment, q store.Query, every time.Duration) error {
 	w := &watcher{app: a, out: a.out}
+	if a.terminal {
+		defer fmt.Fprintln(a.errs) // the shell goes on below the ^C
+	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
