@@ -195,6 +195,7 @@ func (f *fleet) launch(script string, flags ...string) string {
 type account struct {
 	Status string
 	Tasks  []struct {
+		Status               string
 		Attempts, Recoveries int
 		Cause                struct{ Code, Text, Evidence string }
 	}
