@@ -165,6 +165,9 @@ func TestG10_RedisFailsInTheMiddle(t *testing.T) {
 				said = body
 				return code == 503 && strings.Contains(body, tt.why)
 			}, func() string { return said })
+			if code, body := w.get("/metrics"); code != 200 || !strings.Contains(body, "outlast_looks_total") {
+				t.Errorf("/metrics meanwhile: %d %s", code, body)
+			}
 			f.leave("go")
 			f.trace("go")
 			if err := tt.heal(f); err != nil {

@@ -354,6 +354,32 @@ func TestSmokePrechecks(t *testing.T) {
 	}
 }
 
+// Ensure that the metrics count what jobs went through, with its cause, and how many there are in each status.
+func TestSmokeMetrics(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	w := f.worker()
+	lost := f.launch(waits)
+	f.trace("runs")
+	f.await(lost, "RUNNING")
+	if r := f.enqueue("preempt", lost); r.code != 0 {
+		t.Fatalf("preempt: %+v", r)
+	}
+	f.eventually("a recovery", func() bool { a, _ := f.show(lost); return a.Tasks[0].Recoveries == 1 })
+	f.leave("go")
+	f.await(lost, "SUCCEEDED")
+	f.await(f.launch("exit 1"), "FAILED")
+	_, body := w.get("/metrics")
+	for _, line := range []string{
+		`outlast_transitions_total{cause="preempted",to="RECOVERING"} 1`, `outlast_transitions_total{cause="user_exit",to="FAILED"} 1`,
+		`outlast_jobs{status="SUCCEEDED"} 1`, `outlast_jobs{status="FAILED"} 1`, `outlast_jobs{status="RUNNING"} 0`,
+	} {
+		if !strings.Contains(body, line+"\n") {
+			t.Errorf("/metrics has no line %s:\n%s", line, body)
+		}
+	}
+}
+
 // Ensure that a worker which is killed while a job starts or runs does no harm, when another one comes.
 func TestSmokeWorkerKilled(t *testing.T) {
 	t.Parallel()

@@ -83,6 +83,44 @@ func TestFaultedInCleanup(t *testing.T) {
 	}
 }
 
+// TestG7_CancelEndsAFaultsWait ensures that a cancel does not wait for the half hour after a fault of ours, nor for any other
+// wait before a launch, and that a job which never had a machine is cancelled at once.
+func TestG7_CancelEndsAFaultsWait(t *testing.T) {
+	t.Parallel()
+	fresh := newSim(t, newWorld(1, chances{}))
+	for name, s := range map[string]*sim{"running": running(t), "pending": fresh} {
+		for range 8 {
+			s.commit(job.Faulted(s.rec, "a panic", s.rules, s.now))
+		}
+		before := s.rec.Status()
+		asked := s.now
+		s.cancel()
+		s.finish(time.Hour)
+		if took := s.now.Sub(asked); s.rec.Status() != job.Cancelled || took > 5*time.Minute {
+			t.Errorf("%s: %s, then %s after %s", name, before, s.rec.Status(), took)
+		}
+	}
+}
+
+// TestFaultsAreNoRecoveries ensures that faults of ours leave the status, the recoveries and the run time of a job that
+// runs as they are, and that one which waits to be launched stays PENDING.
+func TestFaultsAreNoRecoveries(t *testing.T) {
+	t.Parallel()
+	s := running(t)
+	was := s.rec.Tasks[0]
+	for range 5 {
+		s.commit(job.Faulted(s.rec, "a panic", s.rules, s.now))
+		s.now = s.rec.Due
+	}
+	if now := s.rec.Tasks[0]; now.Status != job.Running || now.Recoveries != was.Recoveries || now.RunMS != was.RunMS || now.Attempts != was.Attempts {
+		t.Errorf("before %+v, after %+v", was, now)
+	}
+	pending := job.NewRecord(job.Head{ID: 1, Tasks: make([]job.TaskHead, 1)})
+	if next := job.Faulted(pending, "a panic", job.DefaultRules, 1000); next.Status() != job.Pending || next.Wait.For.Code != job.CodeController {
+		t.Errorf("a job that waits became %s, for %+v", next.Status(), next.Wait.For)
+	}
+}
+
 // TestFaultedTextIsCut ensures that a long error does not end up in every look at the record.
 func TestFaultedTextIsCut(t *testing.T) {
 	t.Parallel()

@@ -77,7 +77,9 @@ func (s *Server) handler(cfg Config) http.Handler {
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError, // what needs no Redis is wanted most when it is away
+	}))
 	mux.Handle(queuesPath+"/", s.mon)
 	mux.Handle("GET /{$}", http.RedirectHandler(queuesPath+"/", http.StatusSeeOther))
 	guarded := http.NewCrossOriginProtection().Handler(headers(mux))
