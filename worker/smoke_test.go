@@ -202,8 +202,10 @@ func TestSmokeChainIsCancelled(t *testing.T) {
 	if a := f.await(id, "CANCELLED"); a.statuses() != "CANCELLED CANCELLED CANCELLED CANCELLED" {
 		t.Errorf("the tasks are %s", a.statuses())
 	}
-	if r := f.enqueue("logs", id); r.out != "hello\n" {
-		t.Errorf("the log: %+v", r)
+	for _, args := range [][]string{{id}, {id, "0"}, {id, "t0"}} {
+		if r := f.enqueue(append([]string{"logs"}, args...)...); r.out != "hello\n" {
+			t.Errorf("logs %v: %+v", args, r)
+		}
 	}
 	f.nothingRuns()
 }
@@ -317,7 +319,7 @@ func TestSmokeRetries(t *testing.T) {
 	f := newFleet(t)
 	f.worker()
 	task := func(recovery, run string) string {
-		return fmt.Sprintf("name: retries\n---\nname: a\nresources: {job_recovery: %s}\nenvs: {SHARED: null}\nrun: |\n  %s\n---\nname: b\nenvs: {SHARED: null}\nrun: touch $SHARED/b\n", recovery, run)
+		return fmt.Sprintf("name: retries\n---\nname: a\nresources: {job_recovery: %s}\nenvs: {SHARED: null}\nrun: |\n  %s\n---\nname: b\nenvs: {SHARED: null}\nrun: touch $SHARED/b.$OUTLAST_JOB_ID\n", recovery, run)
 	}
 	fails := f.file(task("{max_restarts_on_errors: 1}", `echo "try $OUTLAST_ATTEMPT"; exit 3`))
 	chosen := f.file(task("{max_restarts_on_errors: 0, recover_on_exit_codes: [33]}", `echo "try $OUTLAST_ATTEMPT"; [ "$OUTLAST_ATTEMPT" = 2 ] || exit 33`))
@@ -328,7 +330,12 @@ func TestSmokeRetries(t *testing.T) {
 	if r := f.enqueue("logs", fails); !strings.Contains(r.out, "try 1\n") || !strings.Contains(r.out, "try 2\n") {
 		t.Errorf("the log: %+v", r)
 	}
-	if _, err := os.Stat(filepath.Join(f.shared, "b")); err == nil {
+	for id, code := range map[string]string{fails: "3", chosen: "33"} {
+		told := fmt.Sprintf("RECOVERING.*exit code %s\\b", code)
+		f.eventually("the reason of the recovery to be told", func() bool { return regexp.MustCompile(told).MatchString(f.enqueue("events", id).out) },
+			func() string { return f.enqueue("events", id).out })
+	}
+	if _, err := os.Stat(filepath.Join(f.shared, "b."+fails)); err == nil {
 		t.Error("the task behind the one that failed has run")
 	}
 	if a := f.await(chosen, "SUCCEEDED"); a.Tasks[0].Recoveries == 0 {
@@ -346,10 +353,7 @@ func TestSmokePrechecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := f.enqueue("launch", path)
-	if r.code != 100 && r.code != 1 && r.code != 2 {
-		t.Errorf("launch: %+v", r)
-	}
-	if r.code == 100 && !strings.Contains(r.errs, "FAILED_PRECHECKS") {
+	if r.code != 100 || !strings.Contains(r.errs, "FAILED_PRECHECKS") {
 		t.Errorf("launch: %+v", r)
 	}
 }

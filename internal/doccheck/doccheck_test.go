@@ -48,6 +48,29 @@ func TestGuaranteesNameTheirTests(t *testing.T) {
 	}
 }
 
+// Ensure that every row of the acceptance list names a test or a script, or says that there is nothing of ours to test and
+// why, and that the scripts exist. (That the tests do is ensured for all documents.)
+func TestAcceptanceRowsNameTheirTests(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^\| (.+) \| (.+) \|$`).FindAllStringSubmatch(read(t, "docs/acceptance.md"), -1)
+	if len(rows) < 100 {
+		t.Fatalf("the list has %d rows", len(rows))
+	}
+	shown := regexp.MustCompile("`(?:Test\\w+` \\([a-z/]+\\)|(\\w+\\.txtar)`)")
+	for _, row := range rows {
+		behaviour, by := row[1], row[2]
+		tests := shown.FindAllStringSubmatch(by, -1)
+		why, not := strings.CutPrefix(by, "not here: ")
+		if behaviour != "Behaviour" && (len(tests) == 0 && !not || not && (len(tests) > 0 || why == "")) {
+			t.Errorf("docs/acceptance.md: %q is shown by %q, which is neither a test with its package nor a reason", behaviour, by)
+		}
+		for _, test := range tests {
+			if script := test[1]; script != "" {
+				read(t, filepath.Join("enqueue", "testdata", "script", script))
+			}
+		}
+	}
+}
+
 // sectionsOf splits a document at its headings of the second level, by the first word of each.
 func sectionsOf(text string) map[string]string {
 	sections := map[string]string{}
