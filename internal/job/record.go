@@ -28,6 +28,7 @@ type Head struct {
 	User        string     `json:"user,omitempty"`
 	Priority    int        `json:"priority,omitempty"`
 	SubmittedAt Time       `json:"submitted_at"`
+	Tells       bool       `json:"tells,omitempty"` // it has somebody to tell its changes of status; see News
 	Tasks       []TaskHead `json:"tasks"`
 
 	LogRetention time.Duration `json:"log_retention,omitempty"` // see Request
@@ -46,8 +47,9 @@ type TaskHead struct {
 
 // HeadOf takes the head out of a request.
 func HeadOf(id ID, r Request, submitted Time) Head {
-	h := Head{ID: id, Name: r.Name, User: r.User, Priority: r.Priority, SubmittedAt: submitted, LogRetention: r.LogRetention}
+	h := Head{ID: id, Name: r.Name, User: r.User, Priority: r.Priority, SubmittedAt: submitted, LogRetention: r.LogRetention, Tells: len(r.Webhooks) > 0}
 	for _, t := range r.Tasks {
+		h.Tells = h.Tells || t.EventCallback != ""
 		h.Tasks = append(h.Tasks, TaskHead{
 			Name: t.Name, Recovery: t.Recovery, Grace: t.Grace, Idle: t.Run == "", MaxDuration: t.MaxDuration, MaxWait: t.MaxWait,
 		})
