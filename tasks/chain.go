@@ -105,7 +105,7 @@ func (w *Worker) keepChains(ctx context.Context) {
 // takeOver looks once at all chains of the deployment. Those of the store come first: no provider that is away may keep
 // the jobs from being watched.
 func (w *Worker) takeOver(ctx context.Context) error {
-	names := []string{ChainAdmission, ChainRetention}
+	names := []string{ChainAdmission, ChainRetention, ChainHooks}
 	for shard := range w.store.Shards() {
 		names = append(names, store.WatchChain(shard))
 	}

@@ -9,6 +9,8 @@
 //	                                          collect what belongs to nobody                        fleet.go
 //	                admission:<epoch>         hand out freed launch slots
 //	                offers:<provider>:<epoch> tell clients what it has, and what it makes of fields   offers.go
+//	                hooks:<epoch>             make the deliveries that are due
+//	queue hooks     hook:<job>:<n>            tell news of a job to webhooks and callbacks          hooks.go
 //
 // # Watching
 //

@@ -28,6 +28,9 @@ func (w *Worker) fleet(ctx context.Context, chain string) (time.Duration, error)
 		}
 		return offersEvery, w.tellOffers(ctx, site)
 	}
+	if chain == ChainHooks {
+		return hooksEvery, w.hooks(ctx)
+	}
 	parts := strings.SplitN(chain, ":", 3)
 	if len(parts) != 3 || parts[0] != "view" {
 		return time.Minute, fmt.Errorf("nobody knows the chain %q", chain)

@@ -45,6 +45,8 @@ type workerConfig struct {
 	Crash             int    // kill -9 itself at this point, counted from 1; 0 never
 	Freeze            string // stop itself, like a paused machine, where this point is passed first
 	Trace             string // file to append the names of all points to
+	NoCallbacks       bool
+	CrashAt           string // kill -9 itself where this point is passed first
 }
 
 // workerMain is a worker process: the product's worker with a real Redis and the real local provider, and intervals that
@@ -98,13 +100,14 @@ func newWorker(ctx context.Context, cfg workerConfig) (*tasks.Worker, func(), er
 		// The specification's times, divided: kill -9 is to be got over within seconds here.
 		LeaseTTL: 2 * time.Second, Claim: 3 * time.Second, Silence: 2 * time.Second, Backoff: time.Second, MinAge: 3 * time.Second,
 		Points: crashAt(cfg), LogLimit: cfg.LogLimit,
+		PrivateWebhooks: true, HookFirst: 200 * time.Millisecond, CallbackLimit: 2 * time.Second, NoCallbacks: cfg.NoCallbacks,
 	})
 	return w, func() { _ = logs.Close() }, nil
 }
 
 // crashAt makes a worker kill or stop itself at a point that it passes.
 func crashAt(cfg workerConfig) func(string) {
-	if cfg.Crash == 0 && cfg.Freeze == "" && cfg.Trace == "" {
+	if cfg.Crash == 0 && cfg.CrashAt == "" && cfg.Freeze == "" && cfg.Trace == "" {
 		return nil
 	}
 	var passed int
@@ -120,7 +123,7 @@ func crashAt(cfg workerConfig) func(string) {
 				_ = f.Close()
 			}
 		}
-		if passed == cfg.Crash {
+		if passed == cfg.Crash || cfg.CrashAt != "" && point == cfg.CrashAt {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // the signal is on its way
 		}

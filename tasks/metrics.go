@@ -17,6 +17,7 @@ type metrics struct {
 	looks, reclaimed, lost, faults, corrupt prometheus.Counter
 	commits, acts, redispatched, collected  *prometheus.CounterVec
 	moves, errors, retention                *prometheus.CounterVec
+	told                                    *prometheus.CounterVec
 	orphans                                 *prometheus.GaugeVec
 }
 
@@ -40,6 +41,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		collected:    vec("machines_collected_total", "Machines ended because they belonged to nobody.", "provider"),
 		moves:        vec("transitions_total", "Changes of status.", "to", "cause"),
 		retention:    vec("retention_total", "Jobs retired to the archive, logs of jobs removed, jobs that cannot be read, ticks that failed.", "what"),
+		told:         vec("told_total", "Tries to tell news of jobs to webhooks and callbacks.", "receiver", "result"),
 		errors:       vec("provider_errors_total", "Failed calls of providers.", "provider", "class"),
 		orphans: f.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "outlast", Name: "machines_orphaned", Help: "Machines in the last view that belong to nobody.",

@@ -15,6 +15,7 @@ const (
 	QueueControl = "control"
 	QueueLaunch  = "launch"
 	QueueFleet   = "fleet"
+	QueueHooks   = "hooks"
 )
 
 // ChainAdmission is the fleet's chain that hands out freed launch slots.
@@ -22,6 +23,9 @@ const ChainAdmission = "admission"
 
 // ChainRetention is the fleet's chain that moves jobs that ended long ago to the archive.
 const ChainRetention = "retention"
+
+// ChainHooks is the fleet's chain that makes the deliveries of news.
+const ChainHooks = "hooks"
 
 // viewPrefix begins the names of the chains that list machines.
 const viewPrefix = "view:"
@@ -68,6 +72,18 @@ func parseActID(s string) (step job.Step, id job.ID, n int64, err error) {
 		return "", 0, 0, fmt.Errorf("task id %q is not step:job:n", s)
 	}
 	return step, job.ID(i), n, nil
+}
+
+// hookID names the task of a delivery of a job's news.
+func hookID(id job.ID, n int64) string { return fmt.Sprintf("hook:%d:%d", id, n) }
+
+// parseHookID is the inverse of hookID.
+func parseHookID(s string) (store.HookDue, error) {
+	var due store.HookDue
+	if _, err := fmt.Sscanf(s, "hook:%d:%d", &due.ID, &due.N); err != nil || hookID(due.ID, due.N) != s {
+		return store.HookDue{}, fmt.Errorf("task id %q is not hook:job:n", s)
+	}
+	return due, nil
 }
 
 // chainID names the task of one epoch of a chain.

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/outlast-dev/outlast/internal/archive"
+	"github.com/outlast-dev/outlast/internal/hook"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
 	"github.com/outlast-dev/outlast/lease"
@@ -46,6 +47,13 @@ type Config struct {
 	Acts      int           // acts at a time; 0 = 32
 	Ready     func() error  // nil, or why this worker cannot serve the deployment
 	URL       func() string // of its pages; nil if it has none
+	Hooks     int           // deliveries of news at a time; 0 = 16
+	// NoCallbacks keeps this worker from running event_callback: its users may not run code on it.
+	NoCallbacks bool
+	// PrivateWebhooks lets webhooks reach addresses of this computer and of private networks.
+	PrivateWebhooks bool
+	HookFirst       time.Duration // first wait of a receiver that fails; 0 = that of its schedule
+	CallbackLimit   time.Duration // of one callback; 0 = hook.CallbackLimit
 	// Points, if set, is called before and after each commit and each thing done in the world, with its name: tests
 	// kill a worker there.
 	Points func(point string)
@@ -94,6 +102,9 @@ type Worker struct {
 	every    time.Duration // the watch's period
 	claim    time.Duration // of one look; a look ends well before it
 	silence  time.Duration // of a chain before it counts as dead
+	sender   *hook.Sender
+
+	callbackLimit time.Duration
 
 	stopping  context.Context //nolint:containedctx // the life of the worker: ends when it is told to stop
 	stop      context.CancelCauseFunc
@@ -117,6 +128,7 @@ func New(cfg Config) *Worker {
 	cfg.Watchers = cmp.Or(cfg.Watchers, defaultWide/2)
 	cfg.Looks = cmp.Or(cfg.Looks, defaultWide)
 	cfg.Acts = cmp.Or(cfg.Acts, defaultWide)
+	cfg.Hooks = cmp.Or(cfg.Hooks, hooksWide)
 	cfg.MinAge = cmp.Or(cfg.MinAge, DefaultMinAge)
 	cfg.Claim = cmp.Or(cfg.Claim, DefaultClaim)
 	cfg.Silence = cmp.Or(cfg.Silence, DefaultSilence)
@@ -126,6 +138,7 @@ func New(cfg Config) *Worker {
 		cfg: cfg, log: cfg.Log, store: cfg.Store, queue: NewDispatcher(cfg.Queue), sites: cfg.Sites, views: newViews(cfg.Sites),
 		archive: cfg.Archive, identity: cfg.Identity, leases: lease.NewKeeper(cfg.Store.Redis(), cfg.LeaseTTL), metrics: newMetrics(cfg.Metrics),
 		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second, claim: cfg.Claim, silence: cfg.Silence, logLimit: cfg.LogLimit,
+		sender: hook.NewSender(cfg.PrivateWebhooks, cfg.Version), callbackLimit: cmp.Or(cfg.CallbackLimit, hook.CallbackLimit),
 		places: newPlaces(cfg.Looks, cfg.Claim/15),
 	}
 	w.stopping, w.stop = context.WithCancelCause(context.Background())
@@ -152,16 +165,20 @@ func (w *Worker) Start(ctx context.Context) error {
 		w.log.Error().Err(err).Msg("this worker takes no work")
 		return nil
 	}
-	acts, watch, fleet := asynq.NewServeMux(), asynq.NewServeMux(), asynq.NewServeMux()
+	acts, watch, fleet, hooks := asynq.NewServeMux(), asynq.NewServeMux(), asynq.NewServeMux(), asynq.NewServeMux()
 	for _, step := range []job.Step{job.StepLaunch, job.StepRecover, job.StepCleanup} {
 		acts.HandleFunc(string(step), w.handleAct)
 	}
 	fleet.HandleFunc("fleet", w.handleTick(w.fleet))
 	watch.HandleFunc("watch", w.handleTick(w.watch))
+	hooks.HandleFunc("hook", w.handleHook)
 	if err := w.serve(acts, w.cfg.Acts, map[string]int{QueueControl: 2, QueueLaunch: 1}); err != nil {
 		return err
 	}
 	if err := w.serve(fleet, fleetWide, map[string]int{QueueFleet: 1}); err != nil { // regions that hang take no act's place
+		return err
+	}
+	if err := w.serve(hooks, w.cfg.Hooks, map[string]int{QueueHooks: 1}); err != nil { // nor do receivers that hang
 		return err
 	}
 	if err := w.serve(watch, w.cfg.Watchers, map[string]int{QueueWatch: 1}); err != nil {

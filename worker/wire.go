@@ -88,7 +88,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 	s.worker = tasks.New(tasks.Config{
 		Name: cfg.Worker, Version: version.String(), Store: st, Queue: queue, Sites: sites, Archive: s.archive, Identity: key.opener(),
 		Log: log.With().Str("worker", cfg.Worker).Logger(), Metrics: metrics, Rules: rules(cfg),
-		Caps: caps(cfg), Retention: retention(cfg),
+		Caps: caps(cfg), Retention: retention(cfg), NoCallbacks: !cfg.Callbacks, PrivateWebhooks: cfg.Webhooks.Private,
 		LeaseTTL: cfg.Lease, Claim: cfg.Claim, Backoff: cfg.Backoff, LogLimit: int64(cfg.LogLimit), Looks: cfg.Concurrency.Watch, Acts: cfg.Concurrency.Acts,
 		Ready: fit(cfg, st, key),
 		URL:   func() string { return s.web.URL() }, // there is one before the worker starts
@@ -122,7 +122,7 @@ func preflight(ctx context.Context, rdb redis.UniversalClient, log zerolog.Logge
 
 // found opens the deployment in Redis, and makes it if this is its first worker.
 func found(ctx context.Context, cfg config.Config, rdb redis.UniversalClient, key *keyholder) (*store.Store, error) {
-	want := store.Deployment{Shards: cfg.Shards, Archive: cfg.Archive, Recipient: key.recipient(), Caps: caps(cfg)}
+	want := store.Deployment{Shards: cfg.Shards, Archive: cfg.Archive, Recipient: key.recipient(), Caps: caps(cfg), NoCallbacks: !cfg.Callbacks}
 	if serves(cfg, "local") {
 		host, err := thisComputer(cfg)
 		if err != nil {

@@ -39,6 +39,8 @@ type Config struct {
 	Claim        time.Duration // a watch's claim on a job ends after so long
 	FailureGrace time.Duration // between a failed exit and the look at the machines that decides whose fault it was
 	Unreachable  Unreachable
+	Callbacks    bool // users may run code on the workers: event_callback
+	Webhooks     Webhooks
 	BootTimeout  time.Duration // from a machine's creation to the first answer of its agent
 	LogLimit     Bytes         // of the output of one attempt; more is dropped from its middle
 	Backoff      time.Duration // after the first round in which every offer failed; grows with each round
@@ -76,6 +78,11 @@ type Retention struct {
 	Archive  time.Duration // in the archive
 	Logs     time.Duration // in the archive
 	LogBytes Bytes         // in the archive, of the logs of jobs that have left Redis
+}
+
+// Webhooks configures what is told to URLs of users.
+type Webhooks struct {
+	Private bool // they may be addresses of this computer and of private networks
 }
 
 // Local configures the provider that runs jobs as processes of the worker's own computer.
@@ -130,6 +137,7 @@ func Defaults() Config {
 		Backoff:      time.Minute,
 		Retention:    Retention{Jobs: 7 * 24 * time.Hour, Count: 100_000, Logs: 30 * 24 * time.Hour},
 		LogLimit:     256 * MiB,
+		Callbacks:    true,
 	}
 }
 

@@ -35,6 +35,8 @@ func AddFlags(flags *pflag.FlagSet, defaults Config) {
 			flags.String(s.flag(), *f, s.usage)
 		case *RedisURL:
 			flags.String(s.flag(), string(*f), s.usage)
+		case *bool:
+			flags.Bool(s.flag(), *f, s.usage)
 		case *int:
 			flags.Int(s.flag(), *f, s.usage)
 		case *Bytes:

@@ -90,6 +90,10 @@ func settings() []setting[Config] {
 			usage: "time after the end of a job that its logs are removed, unless the job says so itself; 0 means never"},
 		{key: "retention.log_bytes", at: func(c *Config) any { return &c.Retention.LogBytes },
 			usage: "bytes in the archive that the logs of all jobs that left Redis may take; 0 means no limit"},
+		{key: "callbacks", at: func(c *Config) any { return &c.Callbacks },
+			usage: "whether workers run the event_callback of jobs, which is code of their users"},
+		{key: "webhooks.private", at: func(c *Config) any { return &c.Webhooks.Private },
+			usage: "whether webhooks may be sent to this computer and to private networks"},
 		{key: zonesKey, noFlag: true, at: func(c *Config) any { return &c.Local.Zones },
 			usage: "zones of the local provider (in the file only)"},
 	}

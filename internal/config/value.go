@@ -21,6 +21,8 @@ func assign(field, value any) error {
 		return assignText(f, value)
 	case *RedisURL:
 		return assignText(f, value)
+	case *bool:
+		return assignBool(f, value)
 	case *int:
 		return assignInt(f, value)
 	case *float64:
@@ -47,6 +49,20 @@ func assignText[T ~string](f *T, value any) error {
 	}
 	*f = T(text)
 	return nil
+}
+
+func assignBool(f *bool, value any) error {
+	switch v := value.(type) {
+	case bool:
+		*f = v
+		return nil
+	case string:
+		if b, err := strconv.ParseBool(v); err == nil {
+			*f = b
+			return nil
+		}
+	}
+	return fmt.Errorf("must be true or false, not %q", fmt.Sprint(value))
 }
 
 func assignInt(f *int, value any) error {
@@ -174,6 +190,8 @@ func show(field any) string {
 		return strconv.Quote(f.String())
 	case *RedisURL:
 		return strconv.Quote(f.String())
+	case *bool:
+		return strconv.FormatBool(*f)
 	case *int:
 		return strconv.Itoa(*f)
 	case *time.Duration:

@@ -41,6 +41,7 @@ const (
 	CodeMaxDuration    Code = "max_duration"      // the user's code ran for as long as the job file allows
 	CodeMaxWait        Code = "max_wait"          // no machine ran the task within the time that the job file allows
 	CodeResumed        Code = "resumed"           // a person let the job go again
+	CodeNotTold        Code = "not_told"          // a webhook or callback could not be told
 )
 
 // Cause explains an ending or a recovery: a code for programs, a sentence for people, and the evidence it rests on.

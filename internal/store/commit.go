@@ -76,7 +76,7 @@ func (c *Commit) args(f fields) []any {
 	for _, a := range next.Past {
 		args = append(args, mustJSON(a))
 	}
-	return args
+	return appendNews(args, next)
 }
 
 // optional are the fields that a record without them does not have.

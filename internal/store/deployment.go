@@ -22,7 +22,9 @@ type Deployment struct {
 	Archive   string // URL of the bucket for bundles and logs
 	Recipient string // public key for secrets; empty if no worker can open them
 	LocalHost string // the computer and folder that the local provider's machines live on
-	Caps      Caps   // as the worker that started last has them
+	// NoCallbacks says that its workers run no event_callback; as the worker that started last has it.
+	NoCallbacks bool
+	Caps        Caps // as the worker that started last has them
 }
 
 // SchemaError says that the store was written by another version.
@@ -62,7 +64,7 @@ func Found(ctx context.Context, rdb redis.UniversalClient, want Deployment) (*St
 		return nil, err // nothing is written to a store of another version
 	}
 	// One script: all or nothing against another worker's first start. (A transaction that Redis refuses does not say why.)
-	err := foundScript.Run(ctx, rdb, []string{deploymentPrefix + "deployment"}, want.Caps.Launches, want.Caps.Live,
+	err := foundScript.Run(ctx, rdb, []string{deploymentPrefix + "deployment"}, want.Caps.Launches, want.Caps.Live, want.NoCallbacks,
 		"id", want.ID, "schema", Schema, "shards", want.Shards, "archive", want.Archive, "recipient", want.Recipient, "local", want.LocalHost).Err()
 	if err != nil {
 		return nil, unavailable("found the deployment", err)
@@ -85,7 +87,7 @@ func readDeployment(ctx context.Context, rdb redis.UniversalClient) (Deployment,
 	if m["id"] == "" {
 		return Deployment{}, ErrNoDeployment
 	}
-	d := Deployment{ID: m["id"], Archive: m["archive"], Recipient: m["recipient"], LocalHost: m["local"]}
+	d := Deployment{ID: m["id"], Archive: m["archive"], Recipient: m["recipient"], LocalHost: m["local"], NoCallbacks: m["nocallbacks"] == "1"}
 	if d.Schema, err = strconv.Atoi(m["schema"]); err != nil || d.Schema != Schema {
 		return Deployment{}, &SchemaError{Have: d.Schema, Want: Schema}
 	}

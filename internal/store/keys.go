@@ -25,6 +25,9 @@ func (k keys) due(shard int) string { return k.prefix(shard) + "due" }
 
 func (k keys) status(shard int, s job.Status) string { return k.prefix(shard) + "st:" + string(s) }
 
+// hooks is the index of a shard's jobs with news.
+func (k keys) hooks(shard int) string { return k.prefix(shard) + "hooks" }
+
 // chain is the key of a chain: that of a watch lies with its shard, so that a wake can reach both in one script.
 func (k keys) chain(name string) string {
 	var shard int

@@ -183,10 +183,10 @@ func (b *bench) isDue(tb fataler, id job.ID) bool {
 var later = redis.NewScript(`
 for _, key in ipairs(redis.call('KEYS', 'ol:*')) do
   local name = string.match(key, '}:(.*)')
-  if name == 'due' or name == 'slots' then
+  if name == 'due' or name == 'slots' or name == 'hooks' then
     local z = redis.call('ZRANGE', key, 0, -1)
     for _, m in ipairs(z) do redis.call('ZINCRBY', key, -ARGV[1], m) end
-  elseif string.find(name, '^job:') then
+  elseif string.find(name, '^job:') or string.find(name, '^hook:') then
     local held = redis.pcall('HGET', key, 'held') -- an error for a damaged record
     if tonumber(held) and held ~= '0' then redis.call('HINCRBY', key, 'held', -ARGV[1]) end
   elseif string.find(name, '^chain') then

@@ -64,6 +64,7 @@ func (s *Store) resume(ctx context.Context, id job.ID, by string) (Woken, error)
 	for _, e := range next.Events {
 		args = append(args, mustJSON(e))
 	}
+	args = appendNews(args, &next)
 	reply, err := s.lua.resume.Run(ctx, s.rdb, keys, args...).Slice()
 	if err != nil {
 		return Woken{}, unavailable("resume", err)

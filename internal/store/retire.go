@@ -29,7 +29,7 @@ func (s *Store) Retirable(ctx context.Context, before job.Time, stay int64, most
 	cmds := make([]*redis.Cmd, s.keys.shards)
 	err := s.pipelined(ctx, s.lua.retirable, func(pipe redis.Pipeliner) {
 		for shard := range cmds {
-			keys := []string{s.keys.prefix(shard) + "ended", s.keys.due(shard), s.keys.prefix(shard) + "brief"}
+			keys := []string{s.keys.prefix(shard) + "ended", s.keys.due(shard), s.keys.prefix(shard) + "brief", s.keys.hooks(shard)}
 			cmds[shard] = s.lua.retirable.EvalSha(ctx, pipe, keys, most, retireLook)
 		}
 	})
@@ -91,7 +91,7 @@ func (s *Store) Retire(ctx context.Context, r *Retired) (bool, error) {
 	prefix := s.keys.prefix(s.keys.shardOf(id))
 	keys := []string{
 		s.keys.of(id, "job"), prefix + "ended", prefix + "brief", s.keys.status(s.keys.shardOf(id), r.Record.Status()),
-		s.keys.of(id, "ev"), s.keys.of(id, "past"), s.keys.of(id, "req"), s.keys.of(id, "sec"), s.LeaseKey(id),
+		s.keys.of(id, "ev"), s.keys.of(id, "past"), s.keys.of(id, "req"), s.keys.of(id, "sec"), s.LeaseKey(id), s.keys.of(id, "out"), s.keys.of(id, "hook"),
 	}
 	for _, list := range [][]job.Attempt{r.Past, r.Record.Live} {
 		for _, a := range list {

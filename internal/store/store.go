@@ -51,13 +51,15 @@ type scripts struct {
 	submit, claim, begin, beat, commit, redispatch, wake, cancelWhere, handover      *redis.Script
 	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead, viewPut, rotate *redis.Script
 	resume, find, retirable, retire                                                  *redis.Script
+	hookClaim, hookSave, hookRelease                                                 *redis.Script
 }
 
 func loadScripts() scripts {
 	return scripts{
-		submit: script("submit"), claim: script("claim"), begin: script("begin"), beat: script("beat"), commit: script("index", "commit"),
+		submit: script("news", "submit"), claim: script("claim"), begin: script("begin"), beat: script("beat"), commit: script("index", "news", "commit"),
 		redispatch: script("redispatch"), wake: script("wake"), cancelWhere: script("cancel_where"), handover: script("handover"),
-		resume: script("index", "resume"), find: script("find"), retirable: script("retirable"), retire: script("retire"),
+		resume: script("index", "news", "resume"), find: script("find"), retirable: script("retirable"), retire: script("retire"),
+		hookClaim: script("hook_claim"), hookSave: script("hook_save"), hookRelease: script("hook_release"),
 		chainBegin: script("chain_begin"), chainEnd: script("chain_end"), chainReclaim: script("chain_reclaim"),
 		admit: script("admit"), tailAppend: script("tail_append"), tailRead: script("tail_read"), viewPut: script("view_put"), rotate: script("rotate"),
 	}

@@ -182,7 +182,7 @@ func (s *Store) newArgs(sub Submission, first job.ID, shard int, ids []job.ID, n
 		}
 		args[2] = len(f) // new records all have the same fields
 		event := job.Event{At: now, Kind: "status", To: string(job.Pending), Cause: job.Cause{Text: "submitted"}}
-		args = append(args, int64(id), mustJSON(req), sub.Sealed, mustJSON(event), entry(&rec.Head))
+		args = append(args, int64(id), mustJSON(req), sub.Sealed, mustJSON(event), entry(&rec.Head), firstNews(rec, event))
 		for k, v := range f {
 			args = append(args, k, v)
 		}

@@ -159,6 +159,31 @@ var twiceCases = []struct {
 		next.Step = job.StepDone
 		return func() { b.commit(t, &c, next, false) }
 	}},
+	{"commit with news", nil, func(t *testing.T, b *bench) func() {
+		c, next := b.told(t)
+		return func() { b.commit(t, &c, next, false) }
+	}},
+	{"hook claim", nil, func(t *testing.T, b *bench) func() {
+		id := b.telling(t)
+		return func() {
+			if h := must[*Hook](t)(b.ClaimHook(b.ctx, HookDue{id, 1}, "mine", lease)); len(h.News) != 1 {
+				t.Errorf("claimed %d news", len(h.News))
+			}
+		}
+	}},
+	{"hook save", nil, func(t *testing.T, b *bench) func() {
+		h := must[*Hook](t)(b.ClaimHook(b.ctx, HookDue{b.telling(t), 1}, "mine", lease))
+		return func() {
+			b.must(t, b.SaveHook(b.ctx, h, "webhook-0", 1, "state", &job.Event{Kind: "note"}, lease))
+			if n := len(must[[]job.Event](t)(b.Events(b.ctx, h.ID))); n != 2 {
+				t.Errorf("%d events, wanted that of the submission and the note", n)
+			}
+		}
+	}},
+	{"hook release", nil, func(t *testing.T, b *bench) func() {
+		h := must[*Hook](t)(b.ClaimHook(b.ctx, HookDue{b.telling(t), 1}, "mine", lease))
+		return func() { b.must(t, b.ReleaseHook(b.ctx, h, []string{"webhook-0"}, h.Now.Add(time.Hour))) }
+	}},
 	{"redispatch", nil, func(t *testing.T, b *bench) func() {
 		id := b.submit(t, 1)[0]
 		return func() {

@@ -9,7 +9,7 @@
 --         its own will in ms, else 0,
 --         number of fields to set s, s x (field, value),
 --         of fields to drop d, d x (field, value as read: another one was written by somebody else meanwhile, and stays),
---         of events e, e x event, of past attempts p, p x attempt
+--         of events e, e x event, of past attempts p, p x attempt, of news o, o x news
 -- Returns now, then per job 'ok' or 'stale', or with the claim kept {'ok' or 'stale', cancel, preempt, follow, doubt}:
 -- what others may have written.
 -- Called by Store.Commit.
@@ -35,6 +35,7 @@ while i <= #ARGV do
   local d, dfrom = list(2)
   local e, efrom = list(1)
   local p, pfrom = list(1)
+  local o, ofrom = list(1)
   local key = prefix .. 'job:' .. id
   local r = redis.call('HMGET', key, 'fence', 'seq', 'states', 'wakes', 'held')
   local verdict = 'stale'
@@ -48,12 +49,14 @@ while i <= #ARGV do
     redis.call('HSET', key, 'seq', after, 'held', keep == '1' and r[5] or '0', unpack(ARGV, sfrom, sfrom + s - 1))
     push(prefix .. 'ev:' .. id, e, efrom, 200)
     push(prefix .. 'past:' .. id, p, pfrom, 100)
+    tell(prefix, id, now, {unpack(ARGV, ofrom, ofrom + o - 1)})
     if was ~= is then moved(prefix, id, was, is) end
     if ended ~= '' then redis.call('ZADD', prefix .. 'ended', now, id) end
     if (tonumber(ended) or 0) > 0 then redis.call('ZADD', prefix .. 'brief', now + ended, id) end
     if due == 'never' then
       redis.call('ZREM', KEYS[1], id)
-      if is == 'SUCCEEDED' then redis.call('DEL', prefix .. 'sec:' .. id) end -- any other ending may be resumed
+      -- Any other ending may be resumed, and news that are still to be told may need them.
+      if is == 'SUCCEEDED' and redis.call('EXISTS', prefix .. 'out:' .. id) == 0 then redis.call('DEL', prefix .. 'sec:' .. id) end
     elseif due ~= '' then
       if (r[4] or '0') ~= wakes then due = now end -- somebody woke the job meanwhile
       redis.call('ZADD', KEYS[1], due, id)

@@ -13,7 +13,7 @@ local base = tonumber(r[3] or nil) or 0
 local last = base + redis.call('LLEN', KEYS[2])
 local heard = last
 for i = 5, #ARGV do
-  heard = math.min(heard, tonumber(redis.call('HGET', KEYS[1], 'p:' .. ARGV[i]) or '0'))
+  heard = math.min(heard, math.max(base, tonumber(redis.call('HGET', KEYS[1], 'p:' .. ARGV[i]) or '0')))
 end
 if heard > base then
   redis.call('LTRIM', KEYS[2], heard - base, -1)

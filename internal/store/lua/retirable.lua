@@ -1,17 +1,17 @@
 -- Names jobs of one shard that have ended and are done, those that ended first before others, for retention to take them.
--- KEYS[1] ended index  KEYS[2] due index  KEYS[3] brief index
+-- KEYS[1] ended index  KEYS[2] due index  KEYS[3] brief index  KEYS[4] index of jobs with news
 -- ARGV    most, most to look at
 -- Returns {number of jobs in the ended index, id, when it ended...}, with '-1' for the end of a job whose logs are due: it goes
 -- in any case.
 -- Called by Store.Retirable. It only reads. A job that has ended but is not done, since its machines are closing, is in the
--- due index, too.
+-- due index, too; one whose news are still to be told is in theirs.
 local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local most = tonumber(ARGV[1])
 local out = {redis.call('ZCARD', KEYS[1])}
 local function take(list, at)
   for i = 1, #list, 2 do
     if most <= 0 then return end
-    if not redis.call('ZSCORE', KEYS[2], list[i]) then
+    if not redis.call('ZSCORE', KEYS[2], list[i]) and not redis.call('ZSCORE', KEYS[4], list[i]) then
       out[#out + 1] = list[i]
       out[#out + 1] = at or list[i + 1]
       most = most - 1

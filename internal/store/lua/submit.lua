@@ -2,7 +2,7 @@
 -- Safe to run twice: a job that exists is left alone.
 -- KEYS[1] due index of the shard
 -- ARGV    prefix, first due in ms from now, number of fields per job f, then per job:
---         id, request, sealed secrets or '', first event, entry in the status index, f x (field, value)
+--         id, request, sealed secrets or '', first event, entry in the status index, first news or '', f x (field, value)
 -- Returns the ids that were new.
 -- Called by Store.Submit.
 local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -13,14 +13,15 @@ while i <= #ARGV do
   local id = ARGV[i]
   local key = prefix .. 'job:' .. id
   if redis.call('EXISTS', key) == 0 then
-    redis.call('HSET', key, unpack(ARGV, i + 5, i + 4 + 2 * f))
+    redis.call('HSET', key, unpack(ARGV, i + 6, i + 5 + 2 * f))
     redis.call('SET', prefix .. 'req:' .. id, ARGV[i + 1])
     if ARGV[i + 2] ~= '' then redis.call('SET', prefix .. 'sec:' .. id, ARGV[i + 2]) end
     redis.call('RPUSH', prefix .. 'ev:' .. id, ARGV[i + 3])
     redis.call('ZADD', prefix .. 'st:PENDING', id, ARGV[i + 4])
+    if ARGV[i + 5] ~= '' then tell(prefix, id, now, {ARGV[i + 5]}) end
     redis.call('ZADD', KEYS[1], now + first, id)
     out[#out + 1] = id
   end
-  i = i + 5 + 2 * f
+  i = i + 6 + 2 * f
 end
 return out
