@@ -33,6 +33,7 @@ func usagef(format string, args ...any) error { return &usageError{err: fmt.Erro
 var (
 	errInterrupted = errors.New("interrupted")
 	errNoRedis     = errors.New("no Redis to talk to")
+	errNoCallbacks = errors.New("the workers of this deployment run no code of users")
 	errNoRecipient = errors.New("the job has secrets, and this deployment has nobody to open them")
 )
 
@@ -113,6 +114,8 @@ func describe(err error) failure {
 		f.Code, f.Hint = "not_found", "see: enqueue queue -a"
 	case errors.Is(err, errNoPage):
 		f.Code, f.Hint = "no_page", "start a worker, or see: enqueue workers"
+	case errors.Is(err, errNoCallbacks):
+		f.Code, f.Hint = "no_callbacks", "take event_callback out and use webhooks, or ask for the setting callbacks"
 	case errors.Is(err, errNoRecipient):
 		f.Code, f.Hint = "no_recipient", "start a worker with an identity for secrets (the setting identity), then submit again"
 	case errors.As(err, &taken):

@@ -14,6 +14,9 @@ import (
 // submit hands a job in, count times, and gives it a push. What the push does not reach, the watch finds within seconds:
 // once the records are written, the jobs are accepted (G1), so that errors from then on are only told.
 func (d *deployment) submit(ctx context.Context, j spec.Job, count int, key string) ([]job.ID, error) {
+	if err := d.runsCallbacks(j.Request); err != nil {
+		return nil, err
+	}
 	sealed, err := sealSecrets(d.store.Deployment().Recipient, j.Secrets)
 	if err != nil {
 		return nil, err
@@ -29,6 +32,16 @@ func (d *deployment) submit(ctx context.Context, j spec.Job, count int, key stri
 		d.app.say("the job is accepted, and begins a little later: %v", err)
 	}
 	return ids, nil
+}
+
+// runsCallbacks refuses a callback where no worker would run it.
+func (d *deployment) runsCallbacks(r job.Request) error {
+	for i, t := range r.Tasks {
+		if t.EventCallback != "" && d.store.Deployment().NoCallbacks {
+			return fmt.Errorf("task %d: event_callback: %w", i, errNoCallbacks)
+		}
+	}
+	return nil
 }
 
 // sealSecrets seals the secrets of all tasks for the deployment's workers (G12).
