@@ -30,6 +30,8 @@ func TestErrorsHaveCodes(t *testing.T) {
 		{store.ErrNoDeployment, exitError, "no_deployment"},
 		{errNoRedis, exitError, "no_redis"},
 		{errNoRecipient, exitError, "no_recipient"},
+		{errNoCallbacks, exitError, "no_callbacks"},
+		{&job.NotResumableError{ID: 7, Why: "it runs"}, exitError, "not_resumable"},
 		{&store.KeyTakenError{Key: "k"}, exitError, "key_taken"},
 		{&store.SchemaError{}, exitError, "schema"},
 		{&store.CorruptError{Err: io.EOF}, exitError, "damaged_record"},
