@@ -220,3 +220,31 @@ func TestNewsOfAJobThatIsGone(t *testing.T) {
 		}
 	}
 }
+
+// TestNewsAreToldBeforeRetention ensures that a job which has ended stays until its news are told, and that none of them is
+// left when it goes.
+func TestNewsAreToldBeforeRetention(t *testing.T) {
+	b := newBench(t, 2)
+	c, next := b.told(t)
+	next.Step, next.Tasks[0].Status = job.StepDone, job.Failed
+	b.commit(t, &c, next, false)
+	later := must[job.Time](t)(b.Now(b.ctx)).Add(time.Hour)
+	if ids := must[[]job.ID](t)(b.Retirable(b.ctx, later, 0, 10)); len(ids) != 0 {
+		t.Errorf("%v may leave before its news are told", ids)
+	}
+	h := must[*Hook](t)(b.ClaimHook(b.ctx, HookDue{c.ID, 1}, "mine", lease))
+	b.must(t, b.SaveHook(b.ctx, h, "a", h.End(), "", nil, lease))
+	b.must(t, b.ReleaseHook(b.ctx, h, []string{"a"}, 0))
+	if ids := must[[]job.ID](t)(b.Retirable(b.ctx, later, 0, 10)); len(ids) != 1 {
+		t.Fatalf("%v may leave", ids)
+	}
+	all := must[Retired](t)(b.LoadAll(b.ctx, c.ID))
+	if !must[bool](t)(b.Retire(b.ctx, &all)) {
+		t.Fatal("it stays")
+	}
+	for key := range b.allKeys(t) {
+		if strings.HasSuffix(key, ":"+strconv.Itoa(int(c.ID))) || strings.Contains(key, "hook") {
+			t.Errorf("%s is left", key)
+		}
+	}
+}
