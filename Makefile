@@ -7,7 +7,7 @@ LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GO      := CGO_ENABLED=0 go
 BIN     := bin
 
-.PHONY: help build demo test chaos lint bench clean redis
+.PHONY: help build demo test chaos man docs lint bench clean redis
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,12 @@ test: redis ## all tests, with the race detector
 
 chaos: redis ## the long suite: many jobs, while machines are taken and workers killed and frozen at random
 	go test -race -timeout 60m -count 5 -run TestChaos ./tasks -chaos.jobs 400
+
+man: build ## write the man pages to bin/man
+	$(BIN)/enqueue man $(BIN)/man
+
+docs: ## write the parts of docs/ that are made from the code
+	go generate ./enqueue ./internal/spec
 
 lint: ## formatting, vet and the linters, with the rules of the rooms
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt'ed: $$bad"; exit 1; fi

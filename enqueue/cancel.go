@@ -54,9 +54,9 @@ that has ended stays as it is.`,
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVarP(&name, "name", "n", "", "all live jobs with this name")
+	f.StringVarP(&name, "name", "n", "", "all live jobs with this `NAME`")
 	f.BoolVar(&all, "all", false, "all live jobs")
-	f.DurationVar(&grace, "grace", grace, "between TERM and KILL (default: 30s)")
+	f.DurationVar(&grace, "grace", grace, "`TIME` between TERM and KILL (default: 30s)")
 	f.Lookup("grace").DefValue = "0s" // cobra shows no zero
 	return c
 }

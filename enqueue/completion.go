@@ -28,7 +28,7 @@ func completionCommand(a *app) *cobra.Command {
 		Short: "Print a script that completes commands, flags and jobs in a shell",
 		Long: `Print a script for bash, zsh, fish or powershell. With it the shell completes commands, flags, statuses
 and the numbers of the jobs that fit: those that have not ended for cancel, for example.`,
-		Example: `  source <(enqueue completion bash)                      now, or in ~/.bashrc
+		Example: `  source <(enqueue completion bash)                      # now, or in ~/.bashrc
   enqueue completion zsh > "${fpath[1]}/_enqueue"
   enqueue completion fish > ~/.config/fish/completions/enqueue.fish
   enqueue completion powershell | Out-String | Invoke-Expression`,

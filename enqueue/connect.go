@@ -124,8 +124,8 @@ func (d *deployment) wake(ctx context.Context) func(store.Woken, error) error {
 
 // addSettings adds the flags of the settings that a client has. Their names are keys of the configuration.
 func (a *app) addSettings(flags *pflag.FlagSet) {
-	flags.String("redis", "", "URL of the deployment's Redis, such as redis://host:6379")
-	flags.String("config", "", "config file (default: config.yaml in ~/.config/outlast)")
-	flags.String("home", "", "folder of this computer's worker dev")
+	flags.String("redis", "", "`URL` of the deployment's Redis, such as redis://host:6379")
+	flags.String("config", "", "config `FILE` (default: config.yaml in ~/.config/outlast)")
+	flags.String("home", "", "`DIR` of this computer's worker dev")
 	a.settings = flags
 }

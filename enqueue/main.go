@@ -5,6 +5,8 @@
 // of the user's code. With -o json results and errors are JSON.
 package main
 
+//go:generate go test -run ^TestReference$ -update .
+
 import (
 	"context"
 	"errors"

@@ -57,6 +57,6 @@ With --notice the user's code is told that long before. Works with providers tha
 			})
 		},
 	}
-	c.Flags().DurationVar(&notice, "notice", 0, "tell the user's code so long before, such as 30s")
+	c.Flags().DurationVar(&notice, "notice", 0, "tell the user's code that `TIME` before, such as 30s")
 	return c
 }

@@ -54,8 +54,8 @@ with -o json each look is a line.`,
 	f := c.Flags()
 	f.SortFlags = false
 	f.BoolVarP(&all, "all", "a", false, "also jobs that have ended")
-	f.IntVarP(&q.Limit, "limit", "l", 50, "at most so many, 0 for all")
-	f.DurationVarP(&watch, "watch", "w", 0, "draw the list again and again, every 2s unless told otherwise (--watch=5s)")
+	f.IntVarP(&q.Limit, "limit", "l", 50, "at most `N`, 0 for all")
+	f.DurationVarP(&watch, "watch", "w", 0, "draw the list again and again, every 2s or as often as `TIME` says (--watch=5s)")
 	f.Lookup("watch").NoOptDefVal = usualWatch.String()
 	return c
 }

@@ -15,6 +15,7 @@ import (
 
 // newRoot is the command tree.
 func newRoot(a *app) *cobra.Command {
+	cobra.EnableCommandSorting = false // in the order of their use
 	root := &cobra.Command{
 		Use:   "enqueue",
 		Short: "Run batch jobs that outlast their machines",
@@ -24,10 +25,10 @@ of them to its end anyway.
 Exit codes of launch, logs and wait: 0 the job succeeded, 100 it failed,
 101 it has not finished, 102 there is no such job, 103 it was cancelled.
 Of all commands: 2 the command line or job file is wrong, 1 anything else.`,
-		Example: `  enqueue launch train.yaml           submit a job and follow its output
-  enqueue queue                       see how jobs fare
-  enqueue show 7                      see all about job 7
-  enqueue cancel 7                    end it`,
+		Example: `  enqueue launch train.yaml           # submit a job and follow its output
+  enqueue queue                       # see how jobs fare
+  enqueue show 7                      # see all about job 7
+  enqueue cancel 7                    # end it`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(c *cobra.Command, args []string) error {
@@ -47,7 +48,7 @@ Of all commands: 2 the command line or job file is wrong, 1 anything else.`,
 	f := root.PersistentFlags()
 	f.SortFlags = false
 	a.addSettings(f)
-	f.StringVarP(&a.flags.output, "output", "o", formTable, "form of results: table, wide (all there is to tell), json or yaml")
+	f.StringVarP(&a.flags.output, "output", "o", formTable, "`FORM` of results: table, wide (all there is to tell), json or yaml")
 	f.BoolVar(&a.flags.noColor, "no-color", false, "no colours (so does NO_COLOR)")
 
 	addGroup(root, "jobs", "Jobs:",
@@ -57,6 +58,7 @@ Of all commands: 2 the command line or job file is wrong, 1 anything else.`,
 		machinesCommand(a), workersCommand(a), dashboardCommand(a))
 	addGroup(root, "other", "This program:",
 		configCommand(a), schemaCommand(a), completionCommand(a), versionCommand(a))
+	root.AddCommand(manCommand(a))
 	root.SetHelpCommandGroupID("other")
 	root.CompletionOptions.DisableDefaultCmd = true // ours is among the others
 	a.addCompletions(root)

@@ -16,8 +16,12 @@ import (
 
 func showCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show all about a job: its tasks, machines and history",
+		Use:   "show ID",
+		Short: "Show all about a job: its tasks, attempts and history",
+		Long: `Show all about a job: what it waits for or why it ended, its tasks, its attempts drawn on one axis of
+time with where each was, how long it ran, what it cost and why it ended, and its history.
+
+Of many attempts the first and the last are drawn; with -o wide all are.`,
 		Example: "  enqueue show 7\n  enqueue show 7 -o json",
 		Args:    oneJob,
 		RunE: func(c *cobra.Command, args []string) error {

@@ -20,9 +20,10 @@ type versionInfo struct {
 
 func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Show the version",
-		Args:  noArguments,
+		Use:     "version",
+		Short:   "Show the version of the program and of the store's schema",
+		Example: "  enqueue version -o json",
+		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			v := versionInfo{
 				Version: version.String(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Schema: store.Schema,

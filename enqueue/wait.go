@@ -55,7 +55,7 @@ func waitCommand(a *app) *cobra.Command {
 			return a.waitFor(ctx, d, ids)
 		},
 	}
-	c.Flags().DurationVar(&timeout, "timeout", 0, "wait no longer than this, such as 30m (default: as long as it takes)")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "wait no longer than this `TIME`, such as 30m (default: as long as it takes)")
 	return c
 }
 

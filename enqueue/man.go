@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// manCommand is for those who package the program, and hidden from others.
+func manCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "man DIR",
+		Short:   "Write the man pages into a folder",
+		Example: "  enqueue man /usr/local/share/man/man1",
+		Hidden:  true,
+		Args:    usage(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			root := c.Root()
+			root.DisableAutoGenTag = true // the same program writes the same pages
+			epoch := time.Unix(0, 0).UTC()
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "Outlast", Manual: "Outlast", Date: &epoch}, args[0])
+		},
+	}
+}
