@@ -18,7 +18,7 @@ var resourcesSection = &section{
 
 // resourceNames are the fields that stand directly under resources as well as in an entry of any_of and ordered.
 var resourceNames = []string{
-	"infra", "cloud", "region", "zone", "cpus", "memory", "accelerators", "accelerator_args", "instance_type", "use_spot", "max_hourly_cost",
+	"infra", "cloud", "region", "zone", "cpus", "memory", "accelerators", "gpus", "accelerator_args", "instance_type", "use_spot", "max_hourly_cost",
 	"disk_size", "disk_tier", "local_disk", "network_tier", "image_id", "ports", "labels", "job_recovery", "spot_recovery", "priority", "autostop",
 	"priority_class", "volumes", "_cluster_config_overrides",
 }
@@ -52,7 +52,11 @@ var entrySection = &section{
 		},
 		{
 			name: "accelerators", form: "`A100:8`, `A100`, `{A100: 8}`, list, set", schema: acceleratorsSchema, unset: "none asked for",
-			means: "name and count. Several in a list are tried in that order, several in a set the cheapest first; not together with `any_of` and `ordered`", example: "A100:8", by: byChoice,
+			means: "name and count. Several in a list are tried in that order, several in a set the cheapest first. A list does not go together with `any_of` and `ordered`, a set not with `ordered`", example: "A100:8", by: byChoice,
+		},
+		{
+			name: "gpus", kind: older, form: "as `accelerators`", schema: acceleratorsSchema, unset: "",
+			means: "another spelling of `accelerators`", example: "A100:8", by: byChoice,
 		},
 		{
 			name: "accelerator_args", form: "names to values", schema: mapOf(scalarSchema), unset: "none",

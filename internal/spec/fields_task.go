@@ -125,7 +125,7 @@ var taskSection = &section{
 		},
 		{name: "volumes", kind: refused, instead: "bring files with file_mounts, or let the machine mount a network file system in setup"},
 		{name: "execution", kind: refused, instead: "it belongs into a first document that is no task"},
-		{name: "service", kind: refused, instead: "it describes a service, and this runs jobs that end"},
+		{name: "service", kind: refused, instead: "it describes a service, and this runs jobs that end: remove it to run the rest as a job"},
 		{name: "pool", kind: refused, instead: "it describes a pool of workers: every job gets machines of its own here"},
 		{name: "inputs", kind: refused, instead: "it is an estimate for SkyPilot's optimizer, and changes nothing else: remove it"},
 		{name: "outputs", kind: refused, instead: "it is an estimate for SkyPilot's optimizer, and changes nothing else: remove it"},
@@ -197,7 +197,7 @@ var mountSection = &section{
 		},
 		{
 			name: "persistent", form: "boolean", schema: boolSchema, unset: "`true`",
-			means: "buckets that exist stay. `false` is refused: nothing is deleted", example: "true", by: byNobody,
+			means: "no bucket is made, so none is deleted, either", example: "true", by: byNobody,
 		},
 		{name: "type", kind: refused, instead: "write mode: COPY, MOUNT or MOUNT_CACHED"},
 		{name: "config", kind: refused, instead: "remove it: there is nothing to tune"},

@@ -19,43 +19,49 @@ func TestMachineForms(t *testing.T) {
 	a100x8 := job.Want{Accelerator: "A100", AcceleratorCount: 8}
 	v100 := job.Want{Accelerator: "V100", AcceleratorCount: 1}
 	for text, want := range map[string]job.Resources{
-		"accelerators: A100":                                       {Any: []job.Want{a100}},
-		"accelerators: A100:8":                                     {Any: []job.Want{a100x8}},
-		`accelerators: "A100: 8"`:                                  {Any: []job.Want{a100x8}},
-		"accelerators: {A100: 8}":                                  {Any: []job.Want{a100x8}},
-		"accelerators:\n    A100: 8":                               {Any: []job.Want{a100x8}},
-		"accelerators: {A100, V100}":                               {Any: []job.Want{a100, v100}},
-		"accelerators: {A100:8, V100:1}":                           {Any: []job.Want{a100x8, v100}},
-		"accelerators: {A100: 8, V100: 1}":                         {Any: []job.Want{a100x8, v100}},
-		"accelerators: [A100, V100]":                               {Any: []job.Want{a100, v100}, Ordered: true},
-		"accelerators: ['A100:8', V100]":                           {Any: []job.Want{a100x8, v100}, Ordered: true},
-		"accelerators:\n    - A100:8\n    - V100: 1":               {Any: []job.Want{a100x8, v100}, Ordered: true},
-		"accelerators: [A100]":                                     {Any: []job.Want{a100}},
-		"accelerators: T4:0.5":                                     {Any: []job.Want{{Accelerator: "T4", AcceleratorCount: 0.5}}},
-		"accelerators: tpu-v2-8":                                   {Any: []job.Want{{Accelerator: "tpu-v2-8", AcceleratorCount: 1}}},
-		"accelerators: ~":                                          {Any: []job.Want{{}}},
-		"accelerators: A100\n  any_of: [{accelerators: V100}, {}]": {Any: []job.Want{v100, a100}},
-		"cloud: AWS\n  region: us-east-1\n  zone: us-east-1a":      {Any: []job.Want{{Provider: "aws", Region: "us-east-1", Zone: "us-east-1a"}}},
-		"infra: k8s/me@cluster.example:6443":                       {Any: []job.Want{{Provider: "k8s", Region: "me@cluster.example:6443"}}},
-		"infra: kubernetes/*":                                      {Any: []job.Want{{Provider: "kubernetes"}}},
-		"cpus: 4+\n  memory: 16GB+":                                {Any: []job.Want{{CPUs: job.Quantity{N: 4, AtLeast: true}, MemoryGB: job.Quantity{N: 16, AtLeast: true}}}},
-		"instance_type: m6i.large":                                 {Any: []job.Want{{Type: "m6i.large"}}},
-		"max_hourly_cost: 1.5":                                     {Any: []job.Want{{MaxPrice: 1.5}}},
-		"disk_size: 256":                                           {Any: []job.Want{{DiskGB: 256}}},
-		"disk_size: 100GB":                                         {Any: []job.Want{{DiskGB: 100}}},
-		"disk_size: 1 TB":                                          {Any: []job.Want{{DiskGB: 1024}}},
-		"disk_tier: BEST":                                          {Any: []job.Want{{DiskTier: "best"}}},
-		"disk_tier: none":                                          {Any: []job.Want{{}}},
-		"local_disk: nvme:1000+":                                   {Any: []job.Want{{LocalDisk: "nvme:1000+"}}},
-		"local_disk: 1000":                                         {Any: []job.Want{{LocalDisk: "1000"}}},
-		"network_tier: best":                                       {Any: []job.Want{{NetworkTier: "best"}}},
-		"image_id: docker:python:3.13":                             {Any: []job.Want{{Image: "docker:python:3.13"}}},
-		"image_id: {us-west-2: b, us-east-1: a}":                   {Any: []job.Want{{Region: "us-east-1", Image: "a"}, {Region: "us-west-2", Image: "b"}}},
+		"accelerators: A100":               {Any: []job.Want{a100}},
+		"accelerators: A100:8":             {Any: []job.Want{a100x8}},
+		`accelerators: "A100: 8"`:          {Any: []job.Want{a100x8}},
+		"accelerators: {A100: 8}":          {Any: []job.Want{a100x8}},
+		"accelerators:\n    A100: 8":       {Any: []job.Want{a100x8}},
+		"accelerators: {A100, V100}":       {Any: []job.Want{a100, v100}},
+		"accelerators: {A100:8, V100:1}":   {Any: []job.Want{a100x8, v100}},
+		"accelerators: {A100: 8, V100: 1}": {Any: []job.Want{a100x8, v100}},
+		"gpus: A100":                       {Any: []job.Want{a100}},
+		"accelerators: {A100:1, A100:8}":   {Any: []job.Want{a100, a100x8}},
+		"accelerators: {'A100:1', 'V100:1'}\n  any_of: [{infra: a}, {infra: b}]": {Any: []job.Want{
+			{Provider: "a", Accelerator: "A100", AcceleratorCount: 1}, {Provider: "a", Accelerator: "V100", AcceleratorCount: 1},
+			{Provider: "b", Accelerator: "A100", AcceleratorCount: 1}, {Provider: "b", Accelerator: "V100", AcceleratorCount: 1}}},
+		"any_of: [{accelerators: {A100, V100}}, {accelerators: A100:8}]": {Any: []job.Want{a100, v100, a100x8}},
+		"accelerators: [A100, V100]":                                     {Any: []job.Want{a100, v100}, Ordered: true},
+		"accelerators: ['A100:8', V100]":                                 {Any: []job.Want{a100x8, v100}, Ordered: true},
+		"accelerators:\n    - A100:8\n    - V100: 1":                     {Any: []job.Want{a100x8, v100}, Ordered: true},
+		"accelerators: [A100]":                                           {Any: []job.Want{a100}},
+		"accelerators: T4:0.5":                                           {Any: []job.Want{{Accelerator: "T4", AcceleratorCount: 0.5}}},
+		"accelerators: tpu-v2-8":                                         {Any: []job.Want{{Accelerator: "tpu-v2-8", AcceleratorCount: 1}}},
+		"accelerators: ~":                                                {Any: []job.Want{{}}},
+		"accelerators: A100\n  any_of: [{accelerators: V100}, {}]":       {Any: []job.Want{v100, a100}},
+		"cloud: AWS\n  region: us-east-1\n  zone: us-east-1a":            {Any: []job.Want{{Provider: "aws", Region: "us-east-1", Zone: "us-east-1a"}}},
+		"infra: k8s/me@cluster.example:6443":                             {Any: []job.Want{{Provider: "k8s", Region: "me@cluster.example:6443"}}},
+		"infra: kubernetes/*":                                            {Any: []job.Want{{Provider: "kubernetes"}}},
+		"cpus: 4+\n  memory: 16GB+":                                      {Any: []job.Want{{CPUs: job.Quantity{N: 4, AtLeast: true}, MemoryGB: job.Quantity{N: 16, AtLeast: true}}}},
+		"instance_type: m6i.large":                                       {Any: []job.Want{{Type: "m6i.large"}}},
+		"max_hourly_cost: 1.5":                                           {Any: []job.Want{{MaxPrice: 1.5}}},
+		"disk_size: 256":                                                 {Any: []job.Want{{DiskGB: 256}}},
+		"disk_size: 100GB":                                               {Any: []job.Want{{DiskGB: 100}}},
+		"disk_size: 1 TB":                                                {Any: []job.Want{{DiskGB: 1024}}},
+		"disk_tier: BEST":                                                {Any: []job.Want{{DiskTier: "best"}}},
+		"disk_tier: none":                                                {Any: []job.Want{{}}},
+		"local_disk: nvme:1000+":                                         {Any: []job.Want{{LocalDisk: "nvme:1000+"}}},
+		"local_disk: 1000":                                               {Any: []job.Want{{LocalDisk: "1000"}}},
+		"network_tier: best":                                             {Any: []job.Want{{NetworkTier: "best"}}},
+		"image_id: docker:python:3.13":                                   {Any: []job.Want{{Image: "docker:python:3.13"}}},
+		"image_id: {us-west-2: b, us-east-1: a}":                         {Any: []job.Want{{Region: "us-east-1", Image: "a"}, {Region: "us-west-2", Image: "b"}}},
 		"infra: aws/us-west-2\n  image_id: {us-west-2: b, us-east-1: a}": {Any: []job.Want{{Provider: "aws", Region: "us-west-2", Image: "b"}}},
-		"ports: 8080":                   {Any: []job.Want{{Ports: []string{"8080"}}}},
-		"ports: 8000-8010":              {Any: []job.Want{{Ports: []string{"8000-8010"}}}},
-		"ports: [22, '8000-8010', 22]":  {Any: []job.Want{{Ports: []string{"22", "8000-8010"}}}},
-		"labels: {a: b, c: 1, d: true}": {Any: []job.Want{{Labels: map[string]string{"a": "b", "c": "1", "d": "true"}}}},
+		"ports: 8080":                                                    {Any: []job.Want{{Ports: []string{"8080"}}}},
+		"ports: 8000-8010":                                               {Any: []job.Want{{Ports: []string{"8000-8010"}}}},
+		"ports: [22, '8000-8010', 22]":                                   {Any: []job.Want{{Ports: []string{"22", "8000-8010"}}}},
+		"labels: {a: b, c: 1, d: true}":                                  {Any: []job.Want{{Labels: map[string]string{"a": "b", "c": "1", "d": "true"}}}},
 		"accelerators: tpu-v2-8\n  accelerator_args: {tpu_vm: true, runtime_version: x}": {Any: []job.Want{{
 			Accelerator: "tpu-v2-8", AcceleratorCount: 1, AcceleratorArgs: map[string]string{"tpu_vm": "true", "runtime_version": "x"}}}},
 		"autostop: true": {Any: []job.Want{{}}},
@@ -80,28 +86,31 @@ func TestMachineProblems(t *testing.T) {
 		"accelerators: []":          "is a list without entries",
 		"accelerators: {A100: [1]}": "resources.accelerators.A100: is a list (it must be a count)",
 		"accelerators: 80GB+":       "asks for memory of an accelerator, which is not supported (name the accelerators that have it",
-		"accelerators: [A100, V100]\n  any_of: [{use_spot: true}]": "resources.any_of: is given together with several accelerators (write one accelerator in each entry)",
-		"any_of: [{accelerators: [A100, V100]}]":                   "resources.any_of[0].accelerators: names several (write an entry for each of them)",
-		"infra: aws\n  region: x":                                  "resources.region: is given together with infra (it is an older spelling of a part of infra: keep infra)",
-		"region: a b":                                              `resources.region: "a b" is not a place`,
-		"infra: 'k8s/a b'":                                         `"k8s/a b" is not a place`,
-		"job_recovery: FAILOVER\n  spot_recovery: FAILOVER":        "resources.spot_recovery: is given together with job_recovery",
-		"max_hourly_cost: $5":                                      `is "$5" (write a price per hour such as 1.5)`,
-		"max_hourly_cost: 0":                                       "it must be more than 0",
-		"disk_size: 100+":                                          `is "100+" (write GB such as 100`,
-		"disk_tier: hihg":                                          `is "hihg" (did you mean high?)`,
-		"network_tier: 5":                                          "it is one of standard, best",
-		"local_disk: a:b":                                          `write a kind, a size in GB, or both: "nvme:1000+"`,
-		"image_id: {}":                                             "write an image, or one for each region",
-		"image_id: {'a b': x}":                                     "is not the name of a region",
-		"infra: aws/eu\n  image_id: {us-east-1: x}":                `has no image for the region "eu"`,
-		"ports: 0":                                                 "write a port from 1 to 65535, or a range such as 8000-8010",
-		"ports: 8010-8000":                                         `is "8010-8000"`,
-		"ports: [80, ssh]":                                         `resources.ports[1]: is "ssh"`,
-		"labels: {a: [x]}":                                         "resources.labels.a: is a list",
-		"autostop: soon":                                           "it has no effect on a job",
-		"autostop: {idle_minuts: 5}":                               "did you mean idle_minutes?",
-		"instance_type: 5":                                         "is an integer (write it in quotes if it is meant as text)",
+		"accelerators: [A100, V100]\n  any_of: [{use_spot: true}]":  "resources.any_of: is given together with several accelerators (write one accelerator in each entry)",
+		"accelerators: {A100, V100}\n  ordered: [{use_spot: true}]": "resources.ordered: is given together with several accelerators",
+		"accelerators: A100\n  gpus: V100":                          "resources.gpus: is given together with accelerators (it is another spelling of it: keep accelerators)",
+		"ordered: [{accelerators: {A100, V100}}]":                   "resources.ordered[0].accelerators: names several",
+		"any_of: [{accelerators: [A100, V100]}]":                    "resources.any_of[0].accelerators: names several (write an entry for each of them)",
+		"infra: aws\n  region: x":                                   "resources.region: is given together with infra (it is an older spelling of a part of infra: keep infra)",
+		"region: a b":                                               `resources.region: "a b" is not a place`,
+		"infra: 'k8s/a b'":                                          `"k8s/a b" is not a place`,
+		"job_recovery: FAILOVER\n  spot_recovery: FAILOVER":         "resources.spot_recovery: is given together with job_recovery",
+		"max_hourly_cost: $5":                                       `is "$5" (write a price per hour such as 1.5)`,
+		"max_hourly_cost: 0":                                        "it must be more than 0",
+		"disk_size: 100+":                                           `is "100+" (write GB such as 100`,
+		"disk_tier: hihg":                                           `is "hihg" (did you mean high?)`,
+		"network_tier: 5":                                           "it is one of standard, best",
+		"local_disk: a:b":                                           `write a kind, a size in GB, or both: "nvme:1000+"`,
+		"image_id: {}":                                              "write an image, or one for each region",
+		"image_id: {'a b': x}":                                      "is not the name of a region",
+		"infra: aws/eu\n  image_id: {us-east-1: x}":                 `has no image for the region "eu"`,
+		"ports: 0":                   "write a port from 1 to 65535, or a range such as 8000-8010",
+		"ports: 8010-8000":           `is "8010-8000"`,
+		"ports: [80, ssh]":           `resources.ports[1]: is "ssh"`,
+		"labels: {a: [x]}":           "resources.labels.a: is a list",
+		"autostop: soon":             "it has no effect on a job",
+		"autostop: {idle_minuts: 5}": "did you mean idle_minutes?",
+		"instance_type: 5":           "is an integer (write it in quotes if it is meant as text)",
 		"accelerators: {" + strings.Repeat("A, ", 1) + many("B%d", 300) + "}": "kinds of machines (a task has at most 200)",
 	} {
 		got := problems(t, "resources:\n  "+text, Options{})
@@ -200,14 +209,15 @@ func TestExtensionProblems(t *testing.T) {
 // TestMounts ensures the forms of file_mounts, in the order of their paths, with the local ones to be taken along.
 func TestMounts(t *testing.T) {
 	got := mustParse(t, `
-envs: {BUCKET: b, DIR: d}
+envs: {BUCKET: b, DIR: d, STORE: oci}
 file_mounts:
   ~/z/: ./local
   /data/$DIR: s3://${BUCKET}/x
   rel/./here: ~/../etc
   /ckpt: {source: "gs://$BUCKET", mode: mount_cached}
   /named: {name: my-bucket, store: S3, mode: MOUNT, persistent: true}
-  /copy: {source: ./f.txt, mode: COPY}
+  /copy: {source: ./f.txt, mode: COPY, name: ~, persistent: false}
+  /oci: {source: "oci://bucket@region", store: $STORE}
   /both: {name: b, source: ["s3://b"], store: s3}
 storage_mounts:
   /old: https://example.com/x.tgz
@@ -216,12 +226,12 @@ storage_mounts:
 	want := []job.FileMount{
 		{Path: "/both", Source: "s3://b", Mode: "MOUNT"}, {Path: "/ckpt", Source: "gs://b", Mode: "MOUNT_CACHED"}, {Path: "/copy"},
 		{Path: "/data/d", Source: "s3://b/x", Mode: "COPY"}, {Path: "/named", Source: "s3://my-bucket", Mode: "MOUNT"},
-		{Path: "/old", Source: "https://example.com/x.tgz", Mode: "COPY"}, {Path: "rel/here"}, {Path: "~/z"},
+		{Path: "/oci", Source: "oci://bucket@region", Mode: "MOUNT"}, {Path: "/old", Source: "https://example.com/x.tgz", Mode: "COPY"}, {Path: "rel/here"}, {Path: "~/z"},
 	}
 	if diff := cmp.Diff(want, got.Request.Tasks[0].Files); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)
 	}
-	local := []string{"", "", "/here/f.txt", "", "", "", filepath.Join(home, "../etc"), "/here/local"}
+	local := []string{"", "", "/here/f.txt", "", "", "", "", filepath.Join(home, "../etc"), "/here/local"}
 	if diff := cmp.Diff([][]string{local}, got.Mounts); diff != "" {
 		t.Errorf("local sources (-want +got):\n%s", diff)
 	}
@@ -252,9 +262,8 @@ func TestMountProblems(t *testing.T) {
 		"/x: {name: b, store: azure}":          "write source: https://ACCOUNT.blob.core.windows.net/CONTAINER",
 		"/x: {name: b, source: x, mode: COPY}": "is a bucket to be made and filled, which is known but not supported",
 		"/x: {source: s3://b, mode: MUONT}":    "did you mean MOUNT?",
-		"/x: {source: s3://b, persistent: false}": "nothing is ever deleted from a bucket",
-		"/x: {source: s3://b, typ: x}":            "is not a field of a job file",
-		"/x: a, /x/: b":                           "is mounted twice",
+		"/x: {source: s3://b, typ: x}":         "is not a field of a job file",
+		"/x: a, /x/: b":                        "is mounted twice",
 	} {
 		got := problems(t, "secrets: {KEY: k}\nfile_mounts: {"+entry+"}", Options{})
 		if len(got) != 1 || !strings.Contains(got[0], want) || strings.Contains(got[0], "u:p") {

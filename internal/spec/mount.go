@@ -122,7 +122,7 @@ func (d *decoder) source(m mount, n *node, at string, vars substitution, mode st
 		d.add(n.at, at, "is at "+quote(scheme+"://")+", which nobody here can read", "addresses start with "+strings.Join(schemes, "://, ")+"://")
 	case err != nil || u.Host == "" || badWord(text) != "":
 		d.add(n.at, at, "is not an address", "write it as "+scheme+"://bucket/path")
-	case u.User != nil:
+	case u.User != nil && scheme != "oci": // oci://bucket@region
 		d.add(n.at, at, "holds a user or a password, and is stored in clear", "fetch it in setup, with a secret")
 	default:
 		m.Source, m.Mode = text, mode
@@ -136,26 +136,27 @@ func (d *decoder) longMount(m mount, n *node, at string, vars substitution) (mou
 	d.checkFields(n, at, mountSection)
 	mode := mountModes[0]
 	if v := n.get("mode"); v != nil {
-		if mode = strings.ToUpper(v.text); v.kind != kindText || !slices.Contains(mountModes, mode) {
-			d.add(v.at, at+".mode", "is "+describe(v), choice(mode, mountModes))
+		mode = d.oneWord(v, at+".mode", vars, mountModes, strings.ToUpper)
+	}
+	if v := n.get("persistent"); v != nil {
+		d.boolean(v, at+".persistent") // nothing is made, so nothing is deleted, either
+	}
+	source, name, store := n.get("source"), n.get("name"), ""
+	if v := n.get("store"); v != nil {
+		if store = d.oneWord(v, at+".store", vars, storeNames(), strings.ToLower); store == "" {
+			return m, false
 		}
 	}
-	if v := n.get("persistent"); v != nil && !d.boolean(v, at+".persistent") {
-		d.add(v.at, at+".persistent", "false is known but not supported: nothing is ever deleted from a bucket", "remove it")
-	}
-	source, name, store := n.get("source"), n.get("name"), n.get("store")
-	if words := storeNames(); store != nil && !slices.Contains(words, strings.ToLower(store.text)) {
-		d.add(store.at, at+".store", "is "+describe(store), choice(strings.ToLower(store.text), words))
-		return m, false
-	}
 	switch {
+	case mode == "":
+		return m, false
 	case source != nil && source.kind == kindList && len(source.items) == 1:
 		source = source.items[0]
 	case source != nil && source.kind == kindList:
 		d.add(source.at, at+".source", "is a list", "write a mount for each of them")
 		return m, false
 	case source == nil:
-		return d.bucket(m, n, at, vars, mode)
+		return d.bucket(m, n, at, vars, mode, store)
 	}
 	m, ok := d.source(m, source, at+".source", vars, mode)
 	if !ok || name == nil {
@@ -173,19 +174,19 @@ func (d *decoder) longMount(m mount, n *node, at string, vars substitution) (mou
 }
 
 // bucket reads a mount without a source: the whole of an existing bucket.
-func (d *decoder) bucket(m mount, n *node, at string, vars substitution, mode string) (mount, bool) {
-	name, store := n.get("name"), n.get("store")
+func (d *decoder) bucket(m mount, n *node, at string, vars substitution, mode, store string) (mount, bool) {
+	name := n.get("name")
 	switch {
 	case name == nil:
 		d.add(n.at, at, "has no source", "write source: s3://bucket/path")
 		return m, false
-	case store == nil:
+	case store == "":
 		d.add(name.at, at+".name", "does not say whose bucket it is", "write source: s3://bucket, or store: s3. The bucket must exist")
 		return m, false
 	}
-	scheme := stores[strings.ToLower(store.text)]
+	scheme := stores[store]
 	if scheme == "https" {
-		d.add(store.at, at+".store", "is not enough to find the bucket", "write source: https://ACCOUNT.blob.core.windows.net/CONTAINER")
+		d.add(n.get("store").at, at+".store", "is not enough to find the bucket", "write source: https://ACCOUNT.blob.core.windows.net/CONTAINER")
 		return m, false
 	}
 	text, ok := d.substitute(name, at+".name", vars)
@@ -194,6 +195,20 @@ func (d *decoder) bucket(m mount, n *node, at string, vars substitution, mode st
 	}
 	address := &node{kind: kindText, text: scheme + "://" + text, at: name.at}
 	return d.source(m, address, at+".name", substitution{}, mode)
+}
+
+// oneWord reads one of a few words, in the case that they are written in.
+func (d *decoder) oneWord(n *node, at string, vars substitution, words []string, inCase func(string) string) string {
+	text, ok := d.substitute(n, at, vars)
+	word := inCase(text)
+	if ok && !slices.Contains(words, word) {
+		d.add(n.at, at, "is "+quote(text), choice(word, words))
+		ok = false
+	}
+	if !ok {
+		return ""
+	}
+	return word
 }
 
 // substitution is what $NAME stands for in a path.

@@ -20,6 +20,7 @@ const none = "none"
 var replaces = map[string][]string{
 	"infra":        {"cloud", "region", "zone"},
 	"job_recovery": {"spot_recovery"},
+	"accelerators": {"gpus"},
 }
 
 // override returns the task with what the command line says put over it. A field of resources also goes over the

@@ -86,7 +86,7 @@ With the YAML language server, this line at the start of a file is enough:
 # yaml-language-server: $schema=https://raw.githubusercontent.com/outlast-dev/outlast/main/docs/job.schema.json
 ` + "```" + `
 
-In the tables, ⁺ is for what SkyPilot does not have, and ° for an older spelling. A duration is a number with a unit, such
+In the tables, ⁺ is for what SkyPilot does not have, and ° for an older or another spelling. A duration is a number with a unit, such
 as ` + "`30s`, `90m`, `2h`, `1d`, `1w` or `1h30m`" + `. The last column says who honours a field:
 
 * *Outlast*: its workers, and *the agent*: its program on the node. These hold with every provider.
@@ -101,7 +101,6 @@ const refusedForms = "| `execution: parallel` | submit the tasks as jobs of thei
 	"| `api_server_access: true` | there is no API server: to submit jobs from a job, install `enqueue` in `setup`, and give `OUTLAST_REDIS` as a secret |\n" +
 	"| `accelerators: 80GB+` | name the accelerators that have so much memory |\n" +
 	"| a bucket that is to be made (`name` with a local `source`, or without `store`) | make it first, and name it by `source` |\n" +
-	"| `persistent: false` | nothing is ever deleted from a bucket: leave it out |\n" +
 	"| a local `source` with `mode: MOUNT` | `mode: COPY` |\n"
 
 const referenceEnd = `

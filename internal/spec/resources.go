@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/outlast-dev/outlast/internal/job"
 )
@@ -63,7 +64,9 @@ func (d *decoder) entries(n *node, path string, base candidate) (job.Resources, 
 		d.add(n.at, path, "is "+describe(n), "it is a list of resources, such as [{use_spot: true}, {use_spot: false}]")
 		return out, base.recovery
 	}
-	if len(base.choices) > 1 {
+	// A set of accelerators is a choice as any_of is, so the two go together. An order of its own does not.
+	ordered := strings.HasSuffix(path, ".ordered")
+	if len(base.choices) > 1 && (base.ordered || ordered) {
 		d.add(n.at, path, "is given together with several accelerators", "write one accelerator in each entry")
 	}
 	var first candidate
@@ -76,7 +79,7 @@ func (d *decoder) entries(n *node, path string, base candidate) (job.Resources, 
 			}
 			d.checkFields(item, at, entrySection)
 			c = d.candidate(item, at, base)
-			if len(c.choices) > 1 && len(base.choices) <= 1 {
+			if len(c.choices) > 1 && (c.ordered || ordered) && len(base.choices) <= 1 {
 				d.add(item.at, at+".accelerators", "names several", "write an entry for each of them")
 			}
 		}
@@ -143,6 +146,10 @@ func (d *decoder) candidate(n *node, path string, c candidate) candidate {
 		{"cpus", func(v *node, path string) { c.want.CPUs = d.cpus(v, path) }},
 		{"memory", func(v *node, path string) { c.want.MemoryGB = d.memory(v, path) }},
 		{"accelerators", func(v *node, path string) { c.setAccelerators(d.accelerators(v, path)) }},
+		{"gpus", func(v *node, path string) {
+			d.notTogether(n, "gpus", "accelerators", path)
+			c.setAccelerators(d.accelerators(v, path))
+		}},
 		{"accelerator_args", func(v *node, path string) { c.want.AcceleratorArgs = d.words(v, path) }},
 		{"instance_type", func(v *node, path string) { c.want.Type = d.word(v, path) }},
 		{"use_spot", func(v *node, path string) { c.want.UseSpot = d.boolean(v, path) }},
@@ -156,19 +163,24 @@ func (d *decoder) candidate(n *node, path string, c candidate) candidate {
 		{"labels", func(v *node, path string) { c.want.Labels = d.words(v, path) }},
 		{"priority", d.priority},
 		{"job_recovery", func(v *node, path string) { c.recovery, c.at = d.recovery(v, path), v.at }},
+		{"spot_recovery", func(v *node, path string) {
+			d.notTogether(n, "spot_recovery", "job_recovery", path)
+			c.recovery, c.at = d.recovery(v, path), v.at
+		}},
 		{"autostop", d.autostop},
 	} {
 		if v := n.get(read.field); v != nil {
 			read.into(v, path+"."+read.field)
 		}
 	}
-	if v := n.get("spot_recovery"); v != nil {
-		if n.get("job_recovery") != nil {
-			d.add(v.at, path+".spot_recovery", "is given together with job_recovery", "it is the older spelling: keep job_recovery")
-		}
-		c.recovery, c.at = d.recovery(v, path+".spot_recovery"), v.at
-	}
 	return c
+}
+
+// notTogether reports another spelling beside the field that it stands for.
+func (d *decoder) notTogether(n *node, other, field, path string) {
+	if n.get(field) != nil {
+		d.add(n.get(other).at, path, "is given together with "+field, "it is another spelling of it: keep "+field)
+	}
 }
 
 // setAccelerators puts what was read over the defaults.

@@ -6,8 +6,8 @@ package spec
 var configSection = &section{
 	fields: []fieldInfo{
 		{name: "kubernetes"}, {name: "slurm"}, {name: "ssh"}, {name: "azure"}, {name: "oci"}, {name: "nebius"}, {name: "runpod"}, {name: "vast"},
-		{name: "aws", kind: refused, instead: "it belongs into the settings of the worker"},
-		{name: "gcp", kind: refused, instead: "it belongs into the settings of the worker"},
+		{name: "aws", kind: refused, instead: "remove it: how machines are made is set where the worker is"},
+		{name: "gcp", kind: refused, instead: "remove it: how machines are made is set where the worker is"},
 		{name: "docker", kind: refused, instead: "run docker in setup or run, with the options that it needs"},
 		{name: "nvidia_gpus", kind: refused, instead: "use an image that has it set"},
 		{name: "hooks", kind: refused, instead: "write setup, event_callback or on_notice"},

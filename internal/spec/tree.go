@@ -230,7 +230,7 @@ func (b *builder) mapping(n *node, values []*ast.MappingValueNode, path string, 
 			b.add(at, path, "has a key that is not plain text", "")
 			continue
 		}
-		if first, twice := seen[name]; twice {
+		if first, twice := seen[name]; twice && !isSet(path) {
 			b.add(at, join(path, name), fmt.Sprintf("is given twice, first in line %d", first.line), "keep one")
 			continue
 		}
@@ -247,6 +247,12 @@ func (b *builder) mapping(n *node, values []*ast.MappingValueNode, path string, 
 	}
 	b.merge(n, merged, seen, path)
 	return n
+}
+
+// isSet reports whether the mapping at path is one of SkyPilot's sets: in {A100:4, A100:8} the YAML parser sees a mapping
+// with one name twice, though YAML has two names there.
+func isSet(path string) bool {
+	return strings.HasSuffix(path, ".accelerators") || strings.HasSuffix(path, ".gpus")
 }
 
 // sources returns the mappings that a merge key (<<) names.
