@@ -83,7 +83,7 @@ var entrySection = &section{
 			means: "how fast the disk is", example: "high", by: byProvider0,
 		},
 		{
-			name: "local_disk", form: "`nvme:1000+`", schema: textSchema, unset: "none asked for",
+			name: "local_disk", form: "`nvme:1000+`", schema: amountSchema(localDiskForm), unset: "none asked for",
 			means: "disk of the machine itself: kind, GB, or both", example: "nvme:1000+", by: byProvider0,
 		},
 		{

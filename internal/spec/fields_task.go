@@ -188,11 +188,11 @@ var mountSection = &section{
 			means: "with `store`: the bucket, which must exist. Nothing makes a bucket", example: "my-bucket", by: "see `file_mounts`",
 		},
 		{
-			name: "store", form: "`" + joinNames(storeNames(), "`, `") + "`", schema: anyCase(storeNames()...), unset: "",
+			name: "store", form: "`" + joinNames(storeNames(), "`, `") + "`", schema: orVariable(anyCase(storeNames()...)), unset: "",
 			means: "whose bucket `name` is", example: "s3", by: "see `file_mounts`",
 		},
 		{
-			name: "mode", form: "`MOUNT`, `COPY` or `MOUNT_CACHED`", schema: anyCase(mountModes...), unset: "`MOUNT`",
+			name: "mode", form: "`MOUNT`, `COPY` or `MOUNT_CACHED`", schema: orVariable(anyCase(mountModes...)), unset: "`MOUNT`",
 			means: "mounted, copied once, or mounted with a local cache that is written back", example: "COPY", by: "see `file_mounts`",
 		},
 		{

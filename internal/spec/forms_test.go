@@ -18,6 +18,7 @@ func TestMachineForms(t *testing.T) {
 	a100 := job.Want{Accelerator: "A100", AcceleratorCount: 1}
 	a100x8 := job.Want{Accelerator: "A100", AcceleratorCount: 8}
 	v100 := job.Want{Accelerator: "V100", AcceleratorCount: 1}
+	schema := compileSchema(t)
 	for text, want := range map[string]job.Resources{
 		"accelerators: A100":               {Any: []job.Want{a100}},
 		"accelerators: A100:8":             {Any: []job.Want{a100x8}},
@@ -72,6 +73,9 @@ func TestMachineForms(t *testing.T) {
 		got := mustParse(t, "resources:\n  "+text, Options{}).Request.Tasks[0].Resources
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+		if err := validate(t, schema, "resources:\n  "+text); err != nil {
+			t.Errorf("the schema refuses %s: %v", text, err)
 		}
 	}
 }

@@ -60,6 +60,11 @@ func anyCase(words ...string) schema {
 	return anyOf(oneOf(words...), schema{"type": "string", "pattern": "^(" + b.String() + ")$"})
 }
 
+// orVariable also accepts what is put in from envs.
+func orVariable(form schema) schema {
+	return anyOf(form, schema{"type": "string", "pattern": variableUse.String()})
+}
+
 func anyOf(forms ...schema) schema { return schema{"anyOf": forms} }
 
 func listOf(item schema) schema { return schema{"type": "array", "minItems": 1, "items": item} }
