@@ -101,6 +101,8 @@ func describe(err error) failure {
 		f.Code, f.Hint = "usage", "see: "+cmp.Or(usage.command, "enqueue")+" --help"
 	case isInvalidJob(err):
 		f.Code, f.Problems = "invalid_job", problemsOf(err)
+	case isUnservable(err):
+		f.Code, f.Hint = "unservable", "see what there is, and what rules it out: enqueue plan, with the same arguments"
 	case errors.Is(err, errNoRedis):
 		f.Code = "no_redis"
 		f.Hint = "start `worker dev` here, or name one: --redis redis://HOST:6379, OUTLAST_REDIS, or the config file"

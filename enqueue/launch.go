@@ -13,6 +13,7 @@ import (
 type launchFlags struct {
 	jobFlags
 	detach bool
+	dryRun bool
 	count  int
 	key    string
 }
@@ -38,6 +39,7 @@ Standard output is that of the job. Ctrl-C ends the following, not the job.`,
 	f := c.Flags()
 	f.SortFlags = false
 	f.BoolVarP(&flags.detach, "detach", "d", false, "do not follow the output")
+	f.BoolVar(&flags.dryRun, "dry-run", false, "only show where it would run, like enqueue plan")
 	f.IntVar(&flags.count, "num-jobs", 1, "so many jobs of this kind; OUTLAST_JOB_RANK tells them apart")
 	f.StringVar(&flags.key, "key", "", "submit only once: the same key again gives the same jobs")
 	flags.add(f)
@@ -49,12 +51,18 @@ func (a *app) launch(c *cobra.Command, args []string, flags *launchFlags) error 
 	if flags.count < 1 || flags.count > maxCount {
 		return usagef("--num-jobs %d: it must be from 1 to %d", flags.count, maxCount)
 	}
+	if flags.dryRun {
+		return a.plan(c, args, &flags.jobFlags)
+	}
 	j, err := a.readJob(args, c.ArgsLenAtDash() == 0, &flags.jobFlags)
 	if err != nil {
 		return err
 	}
 	d, err := a.deployment(c.Context())
 	if err != nil {
+		return err
+	}
+	if err := d.foresee(c.Context(), j, flags.key); err != nil {
 		return err
 	}
 	ids, err := d.submit(c.Context(), j, flags.count, flags.key)

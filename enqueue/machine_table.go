@@ -41,7 +41,7 @@ func (a *app) machineTable(f fleet, now job.Time) error {
 			if !m.CreatedAt.IsZero() {
 				created = account.Time(job.TimeOf(m.CreatedAt))
 			}
-			row = append(row, account.Kind(offer), price(m.Price), render.Text(m.Address), a.when(created, now), a.when(m.SeenAt, now))
+			row = append(row, account.Kind(offer), account.Price(m.Price), render.Text(m.Address), a.when(created, now), a.when(m.SeenAt, now))
 		}
 		rows = append(rows, row)
 	}

@@ -77,7 +77,7 @@ func exitCode(err error) int {
 		return outcome.code
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &usage), isInvalidJob(err):
+	case errors.As(err, &usage), isInvalidJob(err), isUnservable(err):
 		return exitUsage
 	case errors.Is(err, store.ErrNotFound):
 		return exitNotFound

@@ -52,7 +52,7 @@ Of all commands: 2 the command line or job file is wrong, 1 anything else.`,
 	f.BoolVar(&a.flags.noColor, "no-color", false, "no colours (so does NO_COLOR)")
 
 	addGroup(root, "jobs", "Jobs:",
-		launchCommand(a), queueCommand(a), showCommand(a), logsCommand(a), waitCommand(a), cancelCommand(a), resumeCommand(a),
+		launchCommand(a), checkCommand(a), planCommand(a), queueCommand(a), showCommand(a), logsCommand(a), waitCommand(a), cancelCommand(a), resumeCommand(a),
 		eventsCommand(a), preemptCommand(a))
 	addGroup(root, "deployment", "The deployment:",
 		machinesCommand(a), workersCommand(a), dashboardCommand(a))

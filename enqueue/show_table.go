@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/outlast-dev/outlast/internal/account"
 	"github.com/outlast-dev/outlast/internal/job"
@@ -113,7 +112,7 @@ func (a *app) barRow(b account.Bar, h account.History, now job.Time) []string {
 	}
 	row := []string{number, account.Place(b.Offer), "", ran(b.Attempt, now), money(b.Cost), end}
 	if a.wide() {
-		row = append(row, account.Kind(b.Offer), price(b.Offer.Price), string(b.Phase), a.when(b.Intent, now), a.when(b.Started, now),
+		row = append(row, account.Kind(b.Offer), account.Price(b.Offer.Price), string(b.Phase), a.when(b.Intent, now), a.when(b.Started, now),
 			a.when(b.Ended, now), a.when(b.Gone, now))
 	}
 	return row
@@ -129,14 +128,6 @@ func ran(a account.Attempt, now job.Time) string {
 		end = job.Time(a.Ended)
 	}
 	return render.Duration(end.Sub(job.Time(a.Started)))
-}
-
-// price is per hour, as exact as it matters.
-func price(p float64) string {
-	if p == 0 {
-		return "0"
-	}
-	return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(p, 'f', 4, 64), "0"), ".")
 }
 
 // money is a sum, as exact as it matters.

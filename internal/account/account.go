@@ -3,6 +3,8 @@
 package account
 
 import (
+	"strings"
+
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/render"
 )
@@ -134,7 +136,7 @@ func Explain(c job.Cause) string {
 		s = string(c.Code)
 	}
 	if c.Evidence != "" {
-		s += " (" + c.Evidence + ")"
+		s += " (" + strings.ReplaceAll(c.Evidence, "\n", "; ") + ")"
 	}
 	return render.Text(s)
 }

@@ -83,10 +83,10 @@ func hopeless(order []Ranked, excluded int) *job.Cause {
 // unwanted explains why none of the offers is what a task asks for. A single reason for all of them is told as such.
 func unwanted(order []Ranked) *job.Cause {
 	cause := job.Cause{Code: job.CodeNoOffer, Text: "no provider offers a machine"}
-	switch groups := group(order); len(groups) {
+	switch groups := GroupByReason(order); len(groups) {
 	case 0:
 	case 1:
-		cause.Text = groups[0].reason
+		cause.Text = groups[0].Reason
 	default:
 		cause.Text = fmt.Sprintf("none of %d offers is what the resources ask for", len(order))
 		cause.Evidence = evidence(order)
@@ -94,30 +94,30 @@ func unwanted(order []Ranked) *job.Cause {
 	return &cause
 }
 
-// reasons are offers that are ruled out for the same reason.
-type reasons struct {
-	reason string
-	first  string // key of the first of them
-	n      int
+// Group is offers that do not stand open for the same reason.
+type Group struct {
+	Reason string
+	First  job.Offer // of them
+	N      int
 }
 
-// group puts offers with the same reason together, in the order in which the reasons come first.
-func group(order []Ranked) []reasons {
-	var groups []reasons
+// GroupByReason puts offers with the same reason together, in the order in which the reasons come first.
+func GroupByReason(order []Ranked) []Group {
+	var groups []Group
 	for _, r := range order {
-		i := slices.IndexFunc(groups, func(g reasons) bool { return g.reason == r.Reason })
+		i := slices.IndexFunc(groups, func(g Group) bool { return g.Reason == r.Reason })
 		if i < 0 {
 			i = len(groups)
-			groups = append(groups, reasons{reason: r.Reason, first: brief(r.Offer.Key(), longestText)})
+			groups = append(groups, Group{Reason: r.Reason, First: r.Offer})
 		}
-		groups[i].n++
+		groups[i].N++
 	}
 	return groups
 }
 
 // evidence lists the reasons with the first offer of each, one a line.
 func evidence(order []Ranked) string {
-	groups := group(order)
+	groups := GroupByReason(order)
 	lines := make([]string, 0, evidenceLines+1)
 	for i, g := range groups {
 		if i == evidenceLines {
@@ -125,10 +125,10 @@ func evidence(order []Ranked) string {
 			break
 		}
 		more := ""
-		if g.n > 1 {
-			more = fmt.Sprintf(" and %d more", g.n-1)
+		if g.N > 1 {
+			more = fmt.Sprintf(" and %d more", g.N-1)
 		}
-		lines = append(lines, g.first+more+": "+g.reason)
+		lines = append(lines, brief(g.First.Key(), longestText)+more+": "+g.Reason)
 	}
 	return strings.Join(lines, "\n")
 }

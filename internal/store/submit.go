@@ -105,7 +105,7 @@ const writtenMark = " written"
 
 // takeKey binds a key to the ids, or returns the first id that it was bound to before, and whether those were all written.
 func (s *Store) takeKey(ctx context.Context, sub Submission, first job.ID) (job.ID, bool, error) {
-	key := deploymentPrefix + "key:" + sub.Key
+	key := submissionKey(sub.Key)
 	old, err := s.rdb.SetArgs(ctx, key, bound(sub, first), redis.SetArgs{Mode: "NX", Get: true, TTL: keyLife}).Result()
 	switch {
 	case errors.Is(err, redis.Nil): // it was free
@@ -125,10 +125,24 @@ func (s *Store) takeKey(ctx context.Context, sub Submission, first job.ID) (job.
 	return job.ID(id), written, nil
 }
 
+func submissionKey(key string) string { return deploymentPrefix + "key:" + key }
+
+// KeyUsed reports whether jobs were submitted with a key before; with none that is never so.
+func (s *Store) KeyUsed(ctx context.Context, key string) (bool, error) {
+	if key == "" {
+		return false, nil
+	}
+	n, err := s.rdb.Exists(ctx, submissionKey(key)).Result()
+	if err != nil {
+		return false, unavailable("look for the key", err)
+	}
+	return n > 0, nil
+}
+
 // sealKey notes that all jobs of a key are written.
 func (s *Store) sealKey(ctx context.Context, sub Submission, first job.ID) error {
 	value := bound(sub, first) + writtenMark
-	if err := s.rdb.Set(ctx, deploymentPrefix+"key:"+sub.Key, value, keyLife).Err(); err != nil {
+	if err := s.rdb.Set(ctx, submissionKey(sub.Key), value, keyLife).Err(); err != nil {
 		return unavailable("seal the key", err)
 	}
 	return nil
