@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/outlast-dev/outlast/internal/account"
 	"github.com/outlast-dev/outlast/internal/place"
 	"github.com/outlast-dev/outlast/internal/render"
+	"github.com/outlast-dev/outlast/internal/spec"
 	"github.com/outlast-dev/outlast/internal/store"
 	"github.com/outlast-dev/outlast/tasks"
 )
@@ -24,7 +24,7 @@ type checked struct {
 	Notes    []string  `json:"notes"`
 
 	plan account.Plan
-	text []string // the problems for people, one a line
+	err  error // what kept the file from being judged
 }
 
 func checkCommand(a *app) *cobra.Command {
@@ -108,7 +108,7 @@ func (a *app) checkFile(file string, flags *jobFlags, m place.Market, judged boo
 	c := checked{File: file, OK: true, Judged: judged && m.Certain(), Problems: []problem{}, Notes: []string{}}
 	j, err := a.readJob([]string{file}, false, flags)
 	if err != nil {
-		c.OK, c.text = false, strings.Split(err.Error(), "\n")
+		c.OK, c.err = false, err
 		if c.Problems = problemsOf(err); c.Problems == nil {
 			c.Problems = []problem{{File: file, Message: err.Error()}}
 		}
@@ -125,15 +125,19 @@ func (a *app) checkFile(file string, flags *jobFlags, m place.Market, judged boo
 	c.OK = false
 	for _, why := range c.plan.Problems() {
 		c.Problems = append(c.Problems, problem{File: file, Message: why, Hint: "see: enqueue plan " + file})
-		c.text = append(c.text, render.Text(file)+": "+why)
 	}
 	return c
 }
 
 func (a *app) showChecked(results []checked) error {
 	for _, c := range results {
-		for _, line := range c.text {
-			fmt.Fprintln(a.out, a.onOut.red("error: ")+render.Text(line))
+		var problems spec.Errors
+		if errors.As(c.err, &problems) {
+			tellProblems(a.out, a.onOut, problems)
+		} else {
+			for _, p := range c.Problems {
+				fmt.Fprintln(a.out, a.onOut.red("error: ")+render.Text(c.File+": "+p.Message))
+			}
 		}
 		for _, n := range c.Notes {
 			fmt.Fprintln(a.out, a.onOut.yellow("note:  ")+render.Text(c.File)+": "+n)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/outlast-dev/outlast/internal/archive"
@@ -149,7 +150,7 @@ func (a *app) report(err error) {
 	}
 	var problems spec.Errors
 	if errors.As(err, &problems) {
-		a.reportProblems(problems)
+		tellProblems(a.errs, a.onErrs, problems)
 		return
 	}
 	for _, line := range strings.Split(f.Message, "\n") {
@@ -160,12 +161,12 @@ func (a *app) report(err error) {
 	}
 }
 
-// reportProblems tells everything that is wrong with a job, each with the line of the file that it is in.
-func (a *app) reportProblems(problems spec.Errors) {
-	for _, p := range problems {
-		fmt.Fprintln(a.errs, a.onErrs.red("error: ")+render.Text(p.String()))
-		for line := range strings.Lines(p.Frame) {
-			fmt.Fprintln(a.errs, a.onErrs.dim("       "+render.Text(strings.TrimRight(line, "\n"))))
+// tellProblems tells everything that is wrong with a job, each with the line of the file that it is in.
+func tellProblems(w io.Writer, p palette, problems spec.Errors) {
+	for _, one := range problems {
+		fmt.Fprintln(w, p.red("error: ")+render.Text(one.String()))
+		for line := range strings.Lines(one.Frame) {
+			fmt.Fprintln(w, p.dim("       "+render.Text(strings.TrimRight(line, "\n"))))
 		}
 	}
 }

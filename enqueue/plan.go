@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -170,14 +171,20 @@ func (a *app) offerTable(offers []account.PlannedOffer) error {
 	columns := []render.Column{
 		{Title: "TURN", Right: true}, {Title: "WHERE", Max: 40, Min: 10}, {Title: "KIND", Max: 40, Min: 10, Drop: 1},
 		{Title: "PRICE/H", Right: true}, {Title: "CPUS", Right: true, Drop: 3}, {Title: "GB", Right: true, Drop: 4},
-		{Title: "ACCELERATORS", Drop: 2},
+	}
+	accelerated := slices.ContainsFunc(offers, func(o account.PlannedOffer) bool { return o.Accelerator != "" })
+	if accelerated {
+		columns = append(columns, render.Column{Title: "ACCELERATORS", Drop: 2})
 	}
 	var rows [][]string
 	for i, o := range offers {
-		rows = append(rows, []string{
+		row := []string{
 			strconv.Itoa(i + 1), account.Place(o.Offer), account.Kind(o.Offer), account.Price(o.Price), amount(o.CPUs), amount(o.MemoryGB),
-			account.Accelerators(o.Offer),
-		})
+		}
+		if accelerated {
+			row = append(row, account.Accelerators(o.Offer))
+		}
+		rows = append(rows, row)
 	}
 	return a.table(columns, rows)
 }
@@ -203,11 +210,14 @@ func (a *app) ruledOut(offers []account.PlannedOffer) error {
 		return nil
 	}
 	for _, g := range place.GroupByReason(ranked(offers)) {
-		more := ""
-		if g.N > 1 {
-			more = fmt.Sprintf(" and %d more", g.N-1)
+		which := account.Short(g.First)
+		switch {
+		case g.N == len(offers) && g.N > 1:
+			which = fmt.Sprintf("all %d", g.N)
+		case g.N > 1:
+			which += fmt.Sprintf(" and %d more", g.N-1)
 		}
-		fmt.Fprintf(a.out, "  %s%s: %s\n", account.Short(g.First), more, render.Text(g.Reason))
+		fmt.Fprintf(a.out, "  %s: %s\n", which, render.Text(g.Reason))
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/cloud"
+	"github.com/outlast-dev/outlast/internal/cloud/local"
 	"github.com/outlast-dev/outlast/internal/devredis/redistest"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/seal"
@@ -47,7 +48,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"found": found, "runs": runs, "loses": loses, "ends": ends, "writes": writes, "view": view, "reports": reports,
 			"corrupts": corrupts, "bundles": bundles,
-			"waitfollowed": waitFollowed, "nowhere": nowhere, "waitfor": waitFor, "serves": serves,
+			"waitfollowed": waitFollowed, "nowhere": nowhere, "waitfor": waitFor, "offers": offers, "serves": serves,
 		},
 	})
 }
@@ -226,6 +227,25 @@ func reports(ts *testscript.TestScript, _ bool, args []string) {
 // serves has a worker on another computer report a page: serves NAME URL.
 func serves(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(open(ts).PutWorker(context.Background(), store.Worker{Name: args[0], Host: "elsewhere", URL: args[1], Ready: true}))
+}
+
+// offers has a worker tell what the local provider has, with eight accelerators in zone b; with an argument the provider
+// fails with it after that: offers [ERROR].
+func offers(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, s := context.Background(), open(ts)
+	p, err := local.New(local.Config{
+		Root: ts.MkAbs("machines"), Deployment: "test", Machine: []string{"none"},
+		Zones: []local.Zone{{Name: "a"}, {Name: "b", Accelerators: map[string]int{"A100": 8}}},
+	})
+	ts.Check(err)
+	all, err := p.Offers(ctx)
+	ts.Check(err)
+	support, err := json.Marshal(p.Support())
+	ts.Check(err)
+	ts.Check(s.PutCatalog(ctx, store.Catalog{Provider: "local", Offers: all, Support: support}))
+	if len(args) > 0 {
+		ts.Check(s.CatalogFailed(ctx, "local", args[0]))
+	}
 }
 
 // corrupts damages a job's record: corrupts ID.

@@ -75,6 +75,8 @@ func then(r job.Recovery, first job.Offer, next *job.Offer) []string {
 	switch {
 	case r.Strategy == job.Never:
 		out = append(out, "if the machine is lost, the task ends: job_recovery is NEVER")
+	case next != nil && *next == first:
+		out = append(out, fmt.Sprintf("if %s is lost, the same is tried first", Short(first)))
 	case next != nil:
 		out = append(out, fmt.Sprintf("if %s is lost, %s at %s per hour is tried first", Short(first), Short(*next), Price(next.Price)))
 	}

@@ -86,7 +86,7 @@ func unwanted(order []Ranked) *job.Cause {
 	switch groups := GroupByReason(order); len(groups) {
 	case 0:
 	case 1:
-		cause.Text = groups[0].Reason
+		cause.Text = brief(groups[0].Reason, 2*longestText)
 	default:
 		cause.Text = fmt.Sprintf("none of %d offers is what the resources ask for", len(order))
 		cause.Evidence = evidence(order)

@@ -148,7 +148,7 @@ func TestMismatch(t *testing.T) {
 		{job.Want{Type: "large"}, a1, `type "small" is not "large"`},
 		{job.Want{MaxPrice: 1.99}, a1, "2 per hour, at most 1.99 wanted"},
 		{job.Want{MaxPrice: 2}, a1, ""},
-		{job.Want{}, g8, "A100:8, no accelerators are wanted"},
+		{job.Want{}, g8, "with accelerators, none are wanted"},
 		{job.Want{Type: "huge"}, g8, ""},
 		{job.Want{Accelerator: "a100", AcceleratorCount: 8}, g8, ""},
 		{job.Want{Accelerator: "A100"}, g8, ""},

@@ -3,6 +3,7 @@ package place
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/outlast-dev/outlast/internal/job"
@@ -38,7 +39,7 @@ func mismatch(want job.Want, o job.Offer) string {
 	case want.Accelerator != "" && !sameAccelerator(want, o):
 		return fmt.Sprintf("%s, %s wanted", accelerators(o.Accelerator, o.AcceleratorCount), accelerators(want.Accelerator, want.AcceleratorCount))
 	case want.Accelerator == "" && want.Type == "" && o.Accelerator != "":
-		return fmt.Sprintf("%s, no accelerators are wanted", accelerators(o.Accelerator, o.AcceleratorCount))
+		return "with accelerators, none are wanted"
 	case want.MaxPrice > 0 && o.Price > want.MaxPrice:
 		return fmt.Sprintf("%g per hour, at most %g wanted", o.Price, want.MaxPrice)
 	default:
@@ -82,6 +83,10 @@ func wants(r job.Resources) []job.Want {
 	return r.Any
 }
 
+// reasonsShown bounds what is told of one offer: resources may have hundreds of entries, and a provider thousands of
+// offers.
+const reasonsShown = 3
+
 // firstMatch returns the index of the first wish that o may serve, or -1 and what is wrong with o for each.
 func firstMatch(in Input, o job.Offer) (int, string) {
 	support, known := in.Support[o.Provider]
@@ -94,9 +99,12 @@ func firstMatch(in Input, o job.Offer) (int, string) {
 		if m = cmp.Or(m, mismatch(w, o)); m == "" {
 			return i, ""
 		}
-		if len(wrong) == 0 || wrong[len(wrong)-1] != m {
+		if !slices.Contains(wrong, m) {
 			wrong = append(wrong, m)
 		}
+	}
+	if more := len(wrong) - reasonsShown; more > 0 {
+		wrong = append(wrong[:reasonsShown], fmt.Sprintf("and %d more reasons", more))
 	}
 	return -1, strings.Join(wrong, "; ")
 }

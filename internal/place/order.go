@@ -141,6 +141,8 @@ func distinct(offers []job.Offer) []job.Offer {
 			cmp.Compare(a.Price, b.Price),
 			cmp.Compare(a.CPUs, b.CPUs),
 			cmp.Compare(a.MemoryGB, b.MemoryGB),
+			strings.Compare(a.Accelerator, b.Accelerator),
+			cmp.Compare(a.AcceleratorCount, b.AcceleratorCount),
 		)
 	})
 	return slices.CompactFunc(sorted, func(a, b job.Offer) bool { return a.Key() == b.Key() })
