@@ -22,7 +22,7 @@ func TestPlanByARealWorker(t *testing.T) {
 	f.worker()
 	f.eventually("the worker to tell its offers", func() bool { return f.enqueue("plan", "--", "true").code == 0 })
 
-	if r := f.enqueue("plan", "--cpus", "4", "--", "true"); !strings.Contains(r.out, "local/near") || !strings.Contains(r.out, "local/far on-demand and") {
+	if r := f.enqueue("plan", "--cpus", "4", "--", "true"); !strings.Contains(r.out, "local/near") || !strings.Contains(r.out, "local/far on-demand: 8 CPUs, 4 wanted") {
 		t.Errorf("plan: %+v", r)
 	}
 	docker := []string{"--image-id", "docker:ubuntu", "--", "true"}

@@ -81,7 +81,7 @@ func then(r job.Recovery, first job.Offer, next *job.Offer) []string {
 		out = append(out, fmt.Sprintf("if %s is lost, %s at %s per hour is tried first", Short(first), Short(*next), Price(next.Price)))
 	}
 	if n := r.MaxRestartsOnErrors; n > 0 {
-		out = append(out, fmt.Sprintf("if the code fails, it is restarted up to %s", count(n, "time", "times")))
+		out = append(out, "if the code fails, it is restarted up to "+count(n, "time", "times"))
 	}
 	if len(r.RecoverOnExitCodes) > 0 {
 		codes := make([]string, len(r.RecoverOnExitCodes))

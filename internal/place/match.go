@@ -1,7 +1,6 @@
 package place
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,32 +18,74 @@ func Match(want job.Want, o job.Offer) bool { return mismatch(want, o) == "" }
 
 // mismatch says what of o is not as want asks for, or "" if nothing.
 func mismatch(want job.Want, o job.Offer) string {
-	switch {
-	case want.Provider != "" && want.Provider != o.Provider:
-		return fmt.Sprintf("provider %q is not %q", o.Provider, want.Provider)
-	case want.Region != "" && want.Region != o.Region:
-		return fmt.Sprintf("region %q is not %q", o.Region, want.Region)
-	case want.Zone != "" && want.Zone != o.Zone:
-		return fmt.Sprintf("zone %q is not %q", o.Zone, want.Zone)
-	case want.Type != "" && want.Type != o.Type:
-		return fmt.Sprintf("type %q is not %q", o.Type, want.Type)
-	case want.UseSpot && !o.Spot:
-		return "on-demand, a spot machine is wanted"
-	case !want.UseSpot && o.Spot:
-		return "spot, an on-demand machine is wanted"
-	case !want.CPUs.Accepts(o.CPUs):
-		return fmt.Sprintf("%g CPUs, %s wanted", o.CPUs, amount(want.CPUs))
-	case !want.MemoryGB.Accepts(o.MemoryGB):
-		return fmt.Sprintf("%g GB of memory, %s wanted", o.MemoryGB, amount(want.MemoryGB))
-	case want.Accelerator != "" && !sameAccelerator(want, o):
-		return fmt.Sprintf("%s, %s wanted", accelerators(o.Accelerator, o.AcceleratorCount), accelerators(want.Accelerator, want.AcceleratorCount))
-	case want.Accelerator == "" && want.Type == "" && o.Accelerator != "":
-		return "with accelerators, none are wanted"
-	case want.MaxPrice > 0 && o.Price > want.MaxPrice:
-		return fmt.Sprintf("%g per hour, at most %g wanted", o.Price, want.MaxPrice)
-	default:
+	_, text := compare(want, o)
+	return text
+}
+
+// compare returns how many of the properties of o, in their order, are as want asks for, and what is wrong with the next
+// one, "" if there is none.
+func compare(want job.Want, o job.Offer) (fine int, text string) {
+	for i, wrong := range properties {
+		if text := wrong(want, o); text != "" {
+			return i, text
+		}
+	}
+	return len(properties), ""
+}
+
+// properties are what a wish is compared with, each as a function that says what is wrong. Those that no change of the
+// machine's size can mend come first: a wish is the nearer to an offer the more of them are fine.
+var properties = []func(job.Want, job.Offer) string{
+	func(w job.Want, o job.Offer) string { return other("provider", w.Provider, o.Provider) },
+	func(w job.Want, o job.Offer) string { return other("region", w.Region, o.Region) },
+	func(w job.Want, o job.Offer) string { return other("zone", w.Zone, o.Zone) },
+	func(w job.Want, o job.Offer) string {
+		switch {
+		case w.UseSpot && !o.Spot:
+			return "on-demand, a spot machine is wanted"
+		case !w.UseSpot && o.Spot:
+			return "spot, an on-demand machine is wanted"
+		default:
+			return ""
+		}
+	},
+	func(w job.Want, o job.Offer) string { return other("type", w.Type, o.Type) },
+	func(w job.Want, o job.Offer) string {
+		switch {
+		case w.Accelerator != "" && !sameAccelerator(w, o):
+			return fmt.Sprintf("%s, %s wanted", accelerators(o.Accelerator, o.AcceleratorCount), accelerators(w.Accelerator, w.AcceleratorCount))
+		case w.Accelerator == "" && w.Type == "" && o.Accelerator != "":
+			return "with accelerators, none are wanted"
+		default:
+			return ""
+		}
+	},
+	func(w job.Want, o job.Offer) string {
+		if w.CPUs.Accepts(o.CPUs) {
+			return ""
+		}
+		return fmt.Sprintf("%g CPUs, %s wanted", o.CPUs, amount(w.CPUs))
+	},
+	func(w job.Want, o job.Offer) string {
+		if w.MemoryGB.Accepts(o.MemoryGB) {
+			return ""
+		}
+		return fmt.Sprintf("%g GB of memory, %s wanted", o.MemoryGB, amount(w.MemoryGB))
+	},
+	func(w job.Want, o job.Offer) string {
+		if w.MaxPrice == 0 || o.Price <= w.MaxPrice {
+			return ""
+		}
+		return fmt.Sprintf("%g per hour, at most %g wanted", o.Price, w.MaxPrice)
+	},
+}
+
+// other says that something has another name than is wanted; any will do if none is.
+func other(what, want, have string) string {
+	if want == "" || want == have {
 		return ""
 	}
+	return fmt.Sprintf("%s %q is not %q", what, have, want)
 }
 
 // sameAccelerator reports whether o has the accelerators of want: as many as that, not more, as in SkyPilot. Names are
@@ -87,20 +128,28 @@ func wants(r job.Resources) []job.Want {
 // offers.
 const reasonsShown = 3
 
-// firstMatch returns the index of the first wish that o may serve, or -1 and what is wrong with o for each.
+// firstMatch returns the index of the first wish that o may serve, or -1 and what is wrong with o. If it is wrong for
+// each wish, that of the wishes that are nearest to it is told.
 func firstMatch(in Input, o job.Offer) (int, string) {
 	support, known := in.Support[o.Provider]
 	var wrong []string
+	nearest := -1
 	for i, w := range wants(in.Resources) {
-		var m string
+		fine, text := compare(w, o)
 		if known && (w.Provider == "" || w.Provider == o.Provider) {
-			m = support.refusal(o.Provider, append(wantFields(w), in.Beyond...)) // first: it is the same for all offers
+			// What no offer of a provider can mend is told of all of them alike.
+			if refused := support.refusal(o.Provider, append(wantFields(w), in.Beyond...)); refused != "" {
+				fine, text = len(properties), refused
+			}
 		}
-		if m = cmp.Or(m, mismatch(w, o)); m == "" {
+		if text == "" {
 			return i, ""
 		}
-		if !slices.Contains(wrong, m) {
-			wrong = append(wrong, m)
+		if fine > nearest {
+			nearest, wrong = fine, nil
+		}
+		if fine == nearest && !slices.Contains(wrong, text) {
+			wrong = append(wrong, text)
 		}
 	}
 	if more := len(wrong) - reasonsShown; more > 0 {

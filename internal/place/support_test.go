@@ -115,3 +115,14 @@ func TestNext(t *testing.T) {
 		t.Errorf("without offers: %+v", o)
 	}
 }
+
+// TestReasonOfTheNearestWish ensures that an offer is told by the wish that it comes closest to: that a spot machine is no
+// on-demand one is no news to somebody who would take both.
+func TestReasonOfTheNearestWish(t *testing.T) {
+	big := job.Quantity{N: 64, AtLeast: true}
+	task := job.TaskRequest{Resources: job.Resources{Any: []job.Want{{CPUs: big, UseSpot: true}, {CPUs: big}, {Region: "z"}}}}
+	o := OutlookOf(task, []Catalog{{Provider: "local", Offers: []job.Offer{a1, s1}}})
+	if c := o.Hopeless(); c == nil || c.Text != "2 CPUs, 64+ wanted" {
+		t.Errorf("cause %+v", c)
+	}
+}
