@@ -88,6 +88,13 @@ func (q Query) statuses() []job.Status {
 	})
 }
 
+// Matches reports whether a job is among those that are asked for, but for Before and Limit.
+func (q Query) Matches(r *job.Record) bool {
+	return slices.Contains(q.statuses(), r.Status()) && (q.User == "" || r.User == q.User) &&
+		strings.Contains(strings.ToLower(r.Name), strings.ToLower(q.Name)) &&
+		r.SubmittedAt >= q.Since && (q.Until == 0 || r.SubmittedAt <= q.Until)
+}
+
 // place is how far a search has come in one shard.
 type place struct {
 	shard  int

@@ -2,7 +2,6 @@ package store
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -137,7 +136,7 @@ func TestFindPages(t *testing.T) {
 		}
 		var want, got []job.ID
 		for _, r := range all {
-			if q.matches(&r) {
+			if q.Matches(&r) {
 				want = append(want, r.ID)
 			}
 		}
@@ -155,12 +154,6 @@ func TestFindPages(t *testing.T) {
 			rt.Fatalf("%+v (-want +got):\n%s", q, diff)
 		}
 	})
-}
-
-// matches is what Find promises, said the slow way.
-func (q Query) matches(r *job.Record) bool {
-	return (!q.Live || !r.Ended()) && (q.User == "" || r.User == q.User) && strings.Contains(strings.ToLower(r.Name), strings.ToLower(q.Name)) &&
-		(q.Since == 0 || r.SubmittedAt >= q.Since) && (q.Until == 0 || r.SubmittedAt <= q.Until)
 }
 
 // TestFindDamaged ensures that a damaged record is reported beside the others, and that one without an entry in the

@@ -1,0 +1,227 @@
+// Package history finds jobs wherever they are: in Redis, or in the archive once they have left it. A reader of it need not
+// know which.
+//
+// On failure: an archive that cannot be asked makes a job unknown that is not in Redis; the error says that it was not
+// asked. Errors of the store are as they are.
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/outlast-dev/outlast/internal/archive"
+	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/store"
+)
+
+// Archive is where jobs are that have left the store.
+type Archive interface {
+	Job(ctx context.Context, id job.ID) (archive.Document, error)
+	Jobs(ctx context.Context, below job.ID, limit int) ([]job.ID, error)
+}
+
+// Jobs reads jobs. Its methods are those of the store, and answer for jobs in the archive as well.
+type Jobs struct {
+	*store.Store
+	// Open opens the archive. It is called only when a job is not in the store, perhaps more than once.
+	Open func(context.Context) (Archive, error)
+}
+
+// Load reads a job's record.
+func (j Jobs) Load(ctx context.Context, id job.ID) (job.Record, error) {
+	r, err := j.Store.Load(ctx, id)
+	if !errors.Is(err, store.ErrNotFound) {
+		return r, err
+	}
+	d, err := j.Document(ctx, id)
+	if err != nil {
+		return job.Record{}, err
+	}
+	return d.Record(), nil
+}
+
+// Document reads a job that is in the archive. [store.ErrNotFound] says that there is no such job.
+func (j Jobs) Document(ctx context.Context, id job.ID) (archive.Document, error) {
+	files, err := j.Open(ctx)
+	if err != nil {
+		return archive.Document{}, fmt.Errorf("job %d: %w in Redis, and the archive cannot be asked: %w", id, store.ErrNotFound, err)
+	}
+	d, err := files.Job(ctx, id)
+	switch {
+	case errors.Is(err, archive.ErrNotFound):
+		return d, fmt.Errorf("job %d: %w", id, store.ErrNotFound)
+	case err != nil:
+		return d, fmt.Errorf("job %d: %w", id, err)
+	default:
+		return d, nil
+	}
+}
+
+// LoadMany reads jobs by id. Unknown ones are missing from the answer; damaged ones are named apart.
+func (j Jobs) LoadMany(ctx context.Context, ids []job.ID) (known map[job.ID]job.Record, damaged map[job.ID]error, err error) {
+	known, damaged, err = j.Store.LoadMany(ctx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range ids {
+		if _, ok := known[id]; ok || damaged[id] != nil {
+			continue
+		}
+		switch d, err := j.Document(ctx, id); {
+		case err == nil:
+			known[id] = d.Record()
+		case !errors.Is(err, store.ErrNotFound):
+			damaged[id] = err
+		}
+	}
+	return known, damaged, nil
+}
+
+// Request reads what a user asked for.
+func (j Jobs) Request(ctx context.Context, id job.ID) (job.Request, error) {
+	r, err := j.Store.Request(ctx, id)
+	if !errors.Is(err, store.ErrNotFound) {
+		return r, err
+	}
+	d, err := j.Document(ctx, id)
+	return d.Request, err
+}
+
+// Events reads a job's history, oldest first.
+func (j Jobs) Events(ctx context.Context, id job.ID) ([]job.Event, error) {
+	list, err := j.Store.Events(ctx, id)
+	if err != nil || len(list) > 0 {
+		return list, err
+	}
+	d, err := j.gone(ctx, id)
+	if err != nil || d == nil {
+		return list, err
+	}
+	return d.Events, nil
+}
+
+// Past reads a job's attempts that are gone, oldest first.
+func (j Jobs) Past(ctx context.Context, id job.ID) ([]job.Attempt, error) {
+	list, err := j.Store.Past(ctx, id)
+	if err != nil || len(list) > 0 {
+		return list, err
+	}
+	d, err := j.gone(ctx, id)
+	if err != nil || d == nil {
+		return list, err
+	}
+	return d.Past, nil
+}
+
+// gone is the document of a job that is not in the store; nil if it is, or nowhere.
+func (j Jobs) gone(ctx context.Context, id job.ID) (*archive.Document, error) {
+	if _, err := j.Store.Load(ctx, id); !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	d, err := j.Document(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return &d, err
+}
+
+// Resume lets a job that failed or was cancelled go again; one that is in the archive cannot.
+func (j Jobs) Resume(ctx context.Context, id job.ID, by string) (store.Woken, error) {
+	w, err := j.Store.Resume(ctx, id, by)
+	if !errors.Is(err, store.ErrNotFound) {
+		return w, err
+	}
+	d, err := j.Document(ctx, id)
+	if err != nil {
+		return w, err
+	}
+	return w, &job.NotResumableError{ID: id, Why: "it moved to the archive on " + d.RetiredAt.Std().UTC().Format("2006-01-02") + "; submit it again with launch"}
+}
+
+const (
+	// findBatch is how many documents are read at a time.
+	findBatch = 50
+	// findExamine bounds the documents of one page unless the query does.
+	findExamine = 500
+	findWide    = 8
+)
+
+// FindArchived reads one page of the jobs that are in the archive. Each job that it looks at is an object that is read: so
+// a page is cut short sooner than one of [store.Store.Find], and goes on at its Next.
+func (j Jobs) FindArchived(ctx context.Context, q store.Query) (store.Page, error) {
+	files, err := j.Open(ctx)
+	if err != nil {
+		return store.Page{}, err
+	}
+	var page store.Page
+	examine := q.Examine
+	if examine == 0 {
+		examine = findExamine
+	}
+	for below := q.Before; ; {
+		ids, err := files.Jobs(ctx, below, min(findBatch, examine))
+		if err != nil || len(ids) == 0 {
+			return page, err
+		}
+		records, err := j.readArchived(ctx, files, ids, &page)
+		if err != nil {
+			return page, err
+		}
+		for i, r := range records {
+			below = ids[i]
+			if r == nil || !q.Matches(r) {
+				continue
+			}
+			if page.Jobs = append(page.Jobs, *r); q.Limit > 0 && len(page.Jobs) == q.Limit {
+				page.Next = below
+				return page, nil
+			}
+		}
+		if examine -= len(ids); examine <= 0 {
+			page.Next = below
+			return page, nil
+		}
+	}
+}
+
+// readArchived reads documents. Those of jobs that are in the store as well, where they are newer, and those that cannot be
+// read, are nil.
+func (j Jobs) readArchived(ctx context.Context, files Archive, ids []job.ID, page *store.Page) ([]*job.Record, error) {
+	here, damaged, err := j.Store.LoadMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	records, failed := make([]*job.Record, len(ids)), make([]error, len(ids))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(findWide)
+	for i, id := range ids {
+		if _, ok := here[id]; ok || damaged[id] != nil {
+			continue
+		}
+		g.Go(func() error {
+			d, err := files.Job(gctx, id)
+			switch {
+			case err == nil:
+				r := d.Record()
+				records[i] = &r
+			case gctx.Err() != nil:
+				return gctx.Err()
+			case !errors.Is(err, archive.ErrNotFound): // else it was removed meanwhile
+				failed[i] = err
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for _, err := range failed {
+		if err != nil {
+			page.Damaged = append(page.Damaged, err)
+		}
+	}
+	return records, nil
+}
