@@ -77,7 +77,11 @@ func (a *app) cancelIDs(c *cobra.Command, args []string, grace time.Duration) er
 		woken, err := d.store.Cancel(ctx, id, userName(), grace)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			unknown = errors.Join(unknown, err)
+			if _, err := d.jobs.Load(ctx, id); err != nil {
+				unknown = errors.Join(unknown, err)
+				continue
+			}
+			a.say("job %d has ended already", id) // and is in the archive
 		case err != nil:
 			return err
 		case !woken.Live:

@@ -121,7 +121,7 @@ func (a *app) completeTasks() cobra.CompletionFunc {
 			if err != nil {
 				return nil, err
 			}
-			r, err := d.store.Load(ctx, id)
+			r, err := d.jobs.Load(ctx, id)
 			var out []cobra.Completion
 			for i, t := range r.Tasks {
 				out = append(out, cobra.CompletionWithDesc(fmt.Sprint(i), inShell(r.Head.Tasks[i].Name)+" "+string(t.Status)))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/config"
+	"github.com/outlast-dev/outlast/internal/history"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
 	"github.com/outlast-dev/outlast/tasks"
@@ -27,6 +28,7 @@ type dispatcher interface {
 type deployment struct {
 	app      *app
 	store    *store.Store
+	jobs     history.Jobs // of the store and the archive
 	dispatch dispatcher
 	caps     store.Caps
 	bucket   string // URL of the archive
@@ -69,6 +71,7 @@ func (a *app) deployment(ctx context.Context) (*deployment, error) {
 	if d.bucket == "" || cfg.Origin("archive") != "default" {
 		d.bucket = cfg.Archive
 	}
+	d.jobs = history.Jobs{Store: s, Open: func(ctx context.Context) (history.Archive, error) { return d.archive(ctx) }}
 	return d, nil
 }
 

@@ -73,7 +73,7 @@ func (a *app) events(ctx context.Context, d *deployment, id job.ID, follow bool)
 
 // happened reads a job's record and then its history, which tells all that led to the record.
 func (d *deployment) happened(ctx context.Context, id job.ID) (job.Record, job.Time, []job.Event, error) {
-	r, err := d.store.Load(ctx, id)
+	r, err := d.jobs.Load(ctx, id)
 	if err != nil {
 		return r, 0, nil, err
 	}
@@ -81,7 +81,7 @@ func (d *deployment) happened(ctx context.Context, id job.ID) (job.Record, job.T
 	if err != nil {
 		return r, 0, nil, err
 	}
-	events, err := d.store.Events(ctx, id)
+	events, err := d.jobs.Events(ctx, id)
 	return r, now, events, err
 }
 

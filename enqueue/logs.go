@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlast-dev/outlast/internal/account"
+	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/follow"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/render"
@@ -59,7 +60,7 @@ it is 101 for a job that has not ended.`,
 
 // taskNamed finds a task by its number or its name.
 func (d *deployment) taskNamed(ctx context.Context, id job.ID, name string) (int, error) {
-	r, err := d.store.Load(ctx, id)
+	r, err := d.jobs.Load(ctx, id)
 	if err != nil {
 		return 0, err
 	}
@@ -84,11 +85,12 @@ func (a *app) followJob(ctx context.Context, d *deployment, sel follow.Selection
 	out, flush := a.output()
 	n := &narrator{d: d, id: sel.Job, say: a.say, status: a.status, quiet: !sel.Follow}
 	f := &follow.Follower{
-		Store: d.store, Out: &follow.Printer{W: out}, Archive: d.logs(ctx),
-		Begin:  func(at job.Attempt) { a.say("%s", beginLine(at)) },
-		Seen:   n.look,
-		Beat:   func(ctx context.Context) { n.complain(d.wake(ctx)(d.store.Follow(ctx, sel.Job))) },
-		Broken: n.complain,
+		Store: d.jobs, Out: &follow.Printer{W: out}, Archive: d.logs(ctx),
+		Begin:   func(at job.Attempt) { a.say("%s", beginLine(at)) },
+		Seen:    n.look,
+		Beat:    func(ctx context.Context) { n.complain(d.wake(ctx)(d.store.Follow(ctx, sel.Job))) },
+		Broken:  n.complain,
+		Removed: func(n archive.Notice) { a.say("%s", n) },
 	}
 	rec, err := f.Run(ctx, sel)
 	a.status.set("")

@@ -65,7 +65,7 @@ func outline(r *job.Record) string {
 // tellEvents tells the events after the last one told. The history is bounded: if that one is gone from it, all are new.
 // What happened before the following began is not told.
 func (n *narrator) tellEvents(ctx context.Context, chain bool) {
-	events, err := n.d.store.Events(ctx, n.id)
+	events, err := n.d.jobs.Events(ctx, n.id)
 	if err != nil {
 		n.seen = "" // and look again
 		n.complain(err)

@@ -13,30 +13,33 @@ import (
 )
 
 func queueCommand(a *app) *cobra.Command {
-	var q store.Query
-	var all bool
+	var filter queueFilter
 	var watch time.Duration
 	c := &cobra.Command{
 		Use:     "queue",
 		Aliases: []string{"ls"},
 		Short:   "List jobs",
-		Long: `List the jobs that have not ended, newest first; with -a also those that have.
+		Long: `List the jobs that have not ended, newest first; with -a also those that have, with -s those of
+some statuses. A job's status is that of its first task that has not succeeded. Jobs that ended
+long ago are in the archive: --archived lists those.
 
 With --watch the list is drawn again every two seconds, in a pipe under the time of each look;
 with -o json each look is a line.`,
 		Example: `  enqueue queue
   enqueue queue -a --limit 20
+  enqueue queue -s failed,failed_setup --since 2d --user ada
+  enqueue queue -a --after 2026-01-01 --before 2026-01-31 --name train
   enqueue queue --watch=5s -o wide
   enqueue queue -a -o json | jq '.[] | select(.status == "FAILED").id'`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if q.Limit < 0 {
-				return usagef("--limit must not be negative")
+			q, err := filter.query(time.Local)
+			if err != nil {
+				return err
 			}
 			if c.Flags().Changed("watch") && watch < leastWatch {
 				return usagef("--watch=%s: it must be %s or more", watch, leastWatch)
 			}
-			q.Live = !all
 			d, err := a.deployment(c.Context())
 			if err != nil {
 				return err
@@ -53,8 +56,7 @@ with -o json each look is a line.`,
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.BoolVarP(&all, "all", "a", false, "also jobs that have ended")
-	f.IntVarP(&q.Limit, "limit", "l", 50, "at most `N`, 0 for all")
+	filter.add(f)
 	f.DurationVarP(&watch, "watch", "w", 0, "draw the list again and again, every 2s or as often as `TIME` says (--watch=5s)")
 	f.Lookup("watch").NoOptDefVal = usualWatch.String()
 	return c
@@ -66,23 +68,44 @@ type listing struct {
 	jobs   []account.Job
 	counts map[job.Status]int64
 	bad    []error
-	full   bool // there may be more
+	next   job.ID // there may be more below it; zero if not
 	now    job.Time
 }
 
-func (d *deployment) list(ctx context.Context, q store.Query) (listing, error) {
+func (d *deployment) list(ctx context.Context, q queueQuery) (listing, error) {
 	now, err := d.store.Now(ctx)
 	if err != nil {
 		return listing{}, err
 	}
-	page, err := d.store.Find(ctx, q)
+	page, err := d.find(ctx, q, now)
 	if err != nil {
 		return listing{}, err
 	}
-	l := listing{jobs: make([]account.Job, len(page.Jobs)), bad: page.Damaged, full: page.Next != 0, now: now}
+	l := listing{jobs: make([]account.Job, len(page.Jobs)), bad: page.Damaged, next: page.Next, now: now}
 	for i := range page.Jobs {
 		l.jobs[i] = account.Of(&page.Jobs[i], now)
 	}
 	l.counts, err = d.store.Statuses(ctx)
 	return l, err
+}
+
+// find reads a page of jobs, from Redis or from the archive, where a page may be put together of several.
+func (d *deployment) find(ctx context.Context, q queueQuery, now job.Time) (store.Page, error) {
+	want := q.at(now)
+	if !q.archived {
+		return d.store.Find(ctx, want)
+	}
+	var all store.Page
+	for {
+		page, err := d.jobs.FindArchived(ctx, want)
+		if err != nil {
+			return all, err
+		}
+		all.Jobs, all.Damaged = append(all.Jobs, page.Jobs...), append(all.Damaged, page.Damaged...)
+		all.Next = page.Next
+		if page.Next == 0 || q.Limit > 0 && len(all.Jobs) >= q.Limit {
+			return all, nil
+		}
+		want.Before, want.Limit = page.Next, max(q.Limit-len(all.Jobs), 0)
+	}
 }

@@ -18,8 +18,8 @@ func (a *app) queueTable(l listing) error {
 			return err
 		}
 	}
-	if l.full {
-		a.say("the newest %d; more with --limit", len(l.jobs))
+	if l.next != 0 {
+		a.say("the newest %d; more with --limit, the next page with --below %d", len(l.jobs), l.next)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (a *app) resume(c *cobra.Command, ids []job.ID) error {
 	}
 	resumed, refused := []job.ID{}, error(nil)
 	for _, id := range ids {
-		woken, err := d.store.Resume(ctx, id, userName())
+		woken, err := d.jobs.Resume(ctx, id, userName())
 		if err != nil {
 			refused = errors.Join(refused, err)
 			continue

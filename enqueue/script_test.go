@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"found": found, "runs": runs, "loses": loses, "ends": ends, "writes": writes, "view": view, "reports": reports,
-			"corrupts": corrupts, "bundles": bundles,
+			"corrupts": corrupts, "bundles": bundles, "retires": retires, "forgets": forgets,
 			"waitfollowed": waitFollowed, "nowhere": nowhere, "waitfor": waitFor, "offers": offers, "serves": serves,
 		},
 	})
@@ -315,4 +315,33 @@ func bundles(ts *testscript.TestScript, _ bool, args []string) {
 	if want := args[1:]; !slices.Equal(got, want) {
 		ts.Fatalf("job %s has the file mounts %q, want %q", args[0], got, want)
 	}
+}
+
+// retires moves a job to the archive, as retention does: retires ID.
+func retires(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, s := context.Background(), open(ts)
+	all, err := s.LoadAll(ctx, job.ID(number(ts, args[0])))
+	ts.Check(err)
+	files, err := archive.Open(ctx, s.Deployment().Archive)
+	ts.Check(err)
+	defer func() { _ = files.Close() }()
+	now, err := s.Now(ctx)
+	ts.Check(err)
+	ts.Check(files.PutJob(ctx, archive.DocumentOf(&all.Record, all.Request, all.Past, all.Events, now)))
+	gone, err := s.Retire(ctx, &all)
+	ts.Check(err)
+	if !gone {
+		ts.Fatalf("job %s stays", args[0])
+	}
+}
+
+// forgets removes the logs of a job as retention does when they are too old: forgets ID.
+func forgets(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, s := context.Background(), open(ts)
+	files, err := archive.Open(ctx, s.Deployment().Archive)
+	ts.Check(err)
+	defer func() { _ = files.Close() }()
+	id := job.ID(number(ts, args[0]))
+	ts.Check(files.PutNotice(ctx, archive.Notice{Job: id, At: 1_767_225_600_000, After: 30 * 24 * time.Hour}))
+	ts.Check(files.RemoveLogs(ctx, id))
 }

@@ -44,15 +44,15 @@ Of many attempts the first and the last are drawn; with -o wide all are.`,
 
 // history reads all about a job, as it is at the time returned.
 func (d *deployment) history(ctx context.Context, id job.ID) (account.History, job.Time, error) {
-	r, err := d.store.Load(ctx, id)
+	r, err := d.jobs.Load(ctx, id)
 	if err != nil {
 		return account.History{}, 0, err
 	}
-	past, err := d.store.Past(ctx, id)
+	past, err := d.jobs.Past(ctx, id)
 	if err != nil {
 		return account.History{}, 0, err
 	}
-	events, err := d.store.Events(ctx, id)
+	events, err := d.jobs.Events(ctx, id)
 	if err != nil {
 		return account.History{}, 0, err
 	}

@@ -113,7 +113,7 @@ func (w *waiting) look(ctx context.Context) error {
 	for id := range w.left {
 		ids = append(ids, id)
 	}
-	records, _, err := w.d.store.LoadMany(ctx, ids)
+	records, _, err := w.d.jobs.LoadMany(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (w *waiting) look(ctx context.Context) error {
 
 // unknown tells a job that does not exist from one whose record is damaged.
 func (w *waiting) unknown(ctx context.Context, id job.ID) error {
-	_, err := w.d.store.Load(ctx, id)
+	_, err := w.d.jobs.Load(ctx, id)
 	if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}

@@ -22,7 +22,7 @@ const (
 
 // watchQueue lists jobs again and again until it is interrupted: in place on a terminal, below each other elsewhere. A
 // store that does not answer is a pause.
-func (a *app) watchQueue(ctx context.Context, d *deployment, q store.Query, every time.Duration) error {
+func (a *app) watchQueue(ctx context.Context, d *deployment, q queueQuery, every time.Duration) error {
 	w := &watcher{app: a, out: a.out}
 	if a.terminal {
 		defer fmt.Fprintln(a.errs) // the shell goes on below the ^C

@@ -55,6 +55,8 @@ type Follower struct {
 	Seen   func(context.Context, job.Record) // the record, after each look
 	Beat   func(context.Context)             // every BeatEvery while following
 	Broken func(error)                       // something failed, and is tried again
+
+	Removed func(archive.Notice) // the logs were removed, and why
 }
 
 const (
@@ -88,7 +90,24 @@ func (f *Follower) Run(ctx context.Context, sel Selection) (job.Record, error) {
 			return rec, err
 		}
 	}
-	return r.run(ctx, rec)
+	rec, err = r.run(ctx, rec)
+	if err == nil && r.shown == nil && rec.Ended() {
+		f.tellRemoved(ctx, sel.Job)
+	}
+	return rec, err
+}
+
+// tellRemoved tells why there is no output of a job that has ended, if that is because it was removed.
+func (f *Follower) tellRemoved(ctx context.Context, id job.ID) {
+	if f.Archive == nil || f.Removed == nil {
+		return
+	}
+	switch n, err := f.Archive.Notice(ctx, id); {
+	case err == nil:
+		f.Removed(n)
+	case !errors.Is(err, archive.ErrNotFound) && f.Broken != nil:
+		f.Broken(err)
+	}
 }
 
 // run looks again and again until the end.

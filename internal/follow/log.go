@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/archive"
+	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
 )
 
@@ -14,6 +15,7 @@ import (
 type Archive interface {
 	Chunks(ctx context.Context, key archive.LogKey, from int64) iter.Seq2[archive.Chunk, error]
 	Last(ctx context.Context, key archive.LogKey, lines int) ([]archive.Chunk, error)
+	Notice(ctx context.Context, id job.ID) (archive.Notice, error)
 }
 
 const (

@@ -117,5 +117,8 @@ func (broken) Chunks(context.Context, archive.LogKey, int64) iter.Seq2[archive.C
 func (broken) Last(context.Context, archive.LogKey, int) ([]archive.Chunk, error) {
 	return nil, errBroken
 }
+func (broken) Notice(context.Context, job.ID) (archive.Notice, error) {
+	return archive.Notice{}, errBroken
+}
 
 var errBroken = fmt.Errorf("the bucket is on fire")
