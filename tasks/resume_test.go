@@ -32,7 +32,7 @@ func TestG5_ResumedJobGoesAgain(t *testing.T) {
 echo "life in attempt $OUTLAST_ATTEMPT with ${#TOKEN} characters"
 case "$OUTLAST_ATTEMPT" in
 1) exit 3 ;;
-2) while :; do sleep 0.1; done ;;
+2) echo there > "$SHARED/second"; while :; do sleep 0.1; done ;;
 esac`, func(t *job.TaskRequest) { t.Secrets = []string{"TOKEN"} }).Tasks[0]
 	req.Tasks = append(req.Tasks, second, d.request(`echo "last"`).Tasks[0])
 	sealed, err := seal.Seal(d.store.Deployment().Recipient, map[string]string{tasks.SecretKey(1, "TOKEN"): "s3cr3t"})
@@ -47,6 +47,7 @@ esac`, func(t *job.TaskRequest) { t.Secrets = []string{"TOKEN"} }).Tasks[0]
 
 	d.resume(id)
 	d.await(id, "running again", func(r job.Record) bool { return r.Tasks[1].Status == job.Running && r.Tasks[1].Attempts == 2 })
+	d.eventually("its code to run", func() bool { return d.read("second") != "" })
 	if _, err := d.store.Resume(context.Background(), id, "eve"); err == nil {
 		t.Error("a job that runs was resumed")
 	}
