@@ -198,9 +198,9 @@ func (w *Worker) schedule(s hook.Schedule) hook.Schedule {
 // all. How far it has come is written before and after each try.
 func (t *teller) tellOne(ctx context.Context, r receiver) (job.Time, error) {
 	var p hook.Progress
-	at, err := t.claim.Of(r.name, &p)
-	if err != nil {
-		t.log.Warn().Err(err).Msg("the state of a receiver is damaged and begins anew")
+	at, damaged := t.claim.Of(r.name, &p)
+	if damaged != nil {
+		t.log.Warn().Err(damaged).Msg("the state of a receiver is damaged and begins anew")
 		p = hook.Progress{}
 	}
 	from := at
@@ -232,8 +232,8 @@ func (t *teller) tellOne(ctx context.Context, r receiver) (job.Time, error) {
 // try tells one receiver one message, once. Moved says that the message is done with: delivered, or given up.
 func (t *teller) try(ctx context.Context, r receiver, m *hook.Message, p hook.Progress) (next hook.Progress, moved bool, err error) {
 	spread := t.spread(r.name)
-	why, spent := p.Spent(r.schedule)
-	if !spent {
+	why := p.Spent(r.schedule)
+	if why == nil {
 		before := p
 		p = p.Begun(r.schedule, t.now(), spread)
 		if err := t.save(ctx, r, m.Seq, p, nil); err != nil {

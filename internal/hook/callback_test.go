@@ -83,6 +83,10 @@ func TestCallbackLeavesNothing(t *testing.T) {
 						if b, err := os.ReadFile(out); err == nil && len(b) > 1 {
 							done()
 						}
+						select {
+						case <-ctx.Done():
+						case <-time.After(5 * time.Millisecond):
+						}
 					}
 				}()
 			}

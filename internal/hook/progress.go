@@ -28,8 +28,13 @@ func (p Progress) Begun(s Schedule, now job.Time, spread float64) Progress {
 	return p
 }
 
-// Spent reports whether no further try is left, and why.
-func (p Progress) Spent(s Schedule) (error, bool) { return errDied, p.Tries >= p.limit(s) }
+// Spent is nil, or how the tries ended if none is left.
+func (p Progress) Spent(s Schedule) error {
+	if p.Tries >= p.limit(s) {
+		return errDied
+	}
+	return nil
+}
 
 // limit is how often a message is tried. When one was given up, those behind it are tried once each: their receiver is gone,
 // and they would keep each other for days.
@@ -52,7 +57,7 @@ func (p Progress) Failed(s Schedule, why error, what string, now job.Time, sprea
 		}
 		return Progress{Dead: true}, note, true
 	case p.Tries == noteAfter:
-		note = &job.Cause{Code: job.CodeNotTold, Text: fmt.Sprintf("%s, and is tried on", what), Evidence: why.Error()}
+		note = &job.Cause{Code: job.CodeNotTold, Text: what + ", and is tried on", Evidence: why.Error()}
 	}
 	p.Due = now.Add(s.Wait(p.Tries, spread))
 	return p, note, false

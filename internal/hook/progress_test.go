@@ -51,7 +51,7 @@ func TestTryThatEndsItsWorker(t *testing.T) {
 	t.Parallel()
 	p, n := Progress{}, 0
 	for ; n < 100; n++ {
-		if _, spent := p.Spent(CallbackSchedule); spent {
+		if p.Spent(CallbackSchedule) != nil {
 			break
 		}
 		p = p.Begun(CallbackSchedule, 1, 0)
@@ -59,8 +59,7 @@ func TestTryThatEndsItsWorker(t *testing.T) {
 	if n != CallbackSchedule.Tries {
 		t.Errorf("%d tries", n)
 	}
-	why, _ := p.Spent(CallbackSchedule)
-	if _, note, givenUp := p.Failed(CallbackSchedule, why, "the callback was not told of FAILED", 1, 0); !givenUp || note == nil || note.Evidence == "" {
+	if _, note, givenUp := p.Failed(CallbackSchedule, p.Spent(CallbackSchedule), "the callback was not told of FAILED", 1, 0); !givenUp || note == nil || note.Evidence == "" {
 		t.Errorf("given up %t, %+v", givenUp, note)
 	}
 }

@@ -142,20 +142,20 @@ func TestReceiversThatFail(t *testing.T) {
 		want      string
 		permanent bool
 	}{
-		{"500", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "\x1b[31mbroken\nmore", 500) }, `it answered with HTTP 500: \x1b[31mbroken`, false},
-		{"404 without a word", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, "it answered with HTTP 404", false},
-		{"410", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) }, "it answered with HTTP 410", true},
+		{"500", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "\x1b[31mbroken\nmore", http.StatusInternalServerError) }, `it answered with HTTP 500: \x1b[31mbroken`, false},
+		{"404 without a word", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, "it answered with HTTP 404", false},
+		{"410", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }, "it answered with HTTP 410", true},
 		{"a long answer", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(500)
+			w.WriteHeader(http.StatusInternalServerError)
 			for range 1000 {
 				if _, err := fmt.Fprint(w, strings.Repeat("x", 10_000)); err != nil {
 					return
 				}
 			}
 		}, "HTTP 500: " + strings.Repeat("x", maxLine) + "…", false},
-		{"a redirect to another host", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere, 307) }, "it redirects to another host", true},
-		{"one that loses the body", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/there", 302) }, "it redirects", true},
-		{"a circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", 307) }, "it redirects", true},
+		{"a redirect to another host", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect) }, "it redirects to another host", true},
+		{"one that loses the body", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/there", http.StatusFound) }, "it redirects", true},
+		{"a circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusTemporaryRedirect) }, "it redirects", true},
 		{"a hang-up", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "the connection failed", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestSlowReceiver(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"hangs": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"drips": func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(500)
+			w.WriteHeader(http.StatusInternalServerError)
 			for r.Context().Err() == nil {
 				if _, err := w.Write([]byte(".")); err != nil {
 					return
