@@ -142,7 +142,9 @@ func TestReceiversThatFail(t *testing.T) {
 		want      string
 		permanent bool
 	}{
-		{"500", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "\x1b[31mbroken\nmore", http.StatusInternalServerError) }, `it answered with HTTP 500: \x1b[31mbroken`, false},
+		{"500", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "\x1b[31mbroken\nmore", http.StatusInternalServerError)
+		}, `it answered with HTTP 500: \x1b[31mbroken`, false},
 		{"404 without a word", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, "it answered with HTTP 404", false},
 		{"410", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }, "it answered with HTTP 410", true},
 		{"a long answer", func(w http.ResponseWriter, _ *http.Request) {
@@ -153,9 +155,13 @@ func TestReceiversThatFail(t *testing.T) {
 				}
 			}
 		}, "HTTP 500: " + strings.Repeat("x", maxLine) + "…", false},
-		{"a redirect to another host", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect) }, "it redirects to another host", true},
+		{"a redirect to another host", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
+		}, "it redirects to another host", true},
 		{"one that loses the body", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/there", http.StatusFound) }, "it redirects", true},
-		{"a circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusTemporaryRedirect) }, "it redirects", true},
+		{"a circle", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
+		}, "it redirects", true},
 		{"a hang-up", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "the connection failed", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -49,7 +49,7 @@ while i <= #ARGV do
     redis.call('HSET', key, 'seq', after, 'held', keep == '1' and r[5] or '0', unpack(ARGV, sfrom, sfrom + s - 1))
     push(prefix .. 'ev:' .. id, e, efrom, 200)
     push(prefix .. 'past:' .. id, p, pfrom, 100)
-    tell(prefix, id, now, {unpack(ARGV, ofrom, ofrom + o - 1)})
+    if o > 0 then tell(prefix, id, now, {unpack(ARGV, ofrom, ofrom + o - 1)}) end
     if was ~= is then moved(prefix, id, was, is) end
     if ended ~= '' then redis.call('ZADD', prefix .. 'ended', now, id) end
     if (tonumber(ended) or 0) > 0 then redis.call('ZADD', prefix .. 'brief', now + ended, id) end

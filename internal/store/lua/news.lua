@@ -1,6 +1,5 @@
 -- Puts news of a job into its outbox, which keeps the last 200, and makes their delivery due.
 local function tell(prefix, id, now, news)
-  if #news == 0 then return end
   local out = prefix .. 'out:' .. id
   redis.call('RPUSH', out, unpack(news))
   local over = redis.call('LLEN', out) - 200

@@ -28,7 +28,7 @@ redis.call('HSET', KEYS[1], 'fence', string.format('%.0f', fence + 1), 'seq', st
 redis.call('HDEL', KEYS[1], unpack(ARGV, dfrom, dfrom + d - 1))
 redis.call('RPUSH', prefix .. 'ev:' .. id, unpack(ARGV, efrom, efrom + e - 1))
 redis.call('LTRIM', prefix .. 'ev:' .. id, -200, -1)
-tell(prefix, id, now, {unpack(ARGV, ofrom, ofrom + o - 1)})
+if o > 0 then tell(prefix, id, now, {unpack(ARGV, ofrom, ofrom + o - 1)}) end
 moved(prefix, id, was, is)
 redis.call('ZREM', prefix .. 'ended', id)
 redis.call('ZREM', prefix .. 'brief', id)
