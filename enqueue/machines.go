@@ -160,6 +160,8 @@ func (d *deployment) freshViews(ctx context.Context) ([]store.View, job.Time, er
 			d.app.say("the fresh look begins a little later: %v", err)
 		}
 	}
+	d.app.status.set("looking at the machines")
+	defer d.app.status.set("")
 	poll := time.NewTicker(freshPoll)
 	defer poll.Stop()
 	deadline := time.NewTimer(freshWithin)

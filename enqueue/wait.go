@@ -72,6 +72,8 @@ func (a *app) waitFor(ctx context.Context, d *deployment, ids []job.ID) error {
 	for _, id := range ids {
 		w.left[id] = true
 	}
+	a.status.set("waiting for %s", jobs(len(w.left)))
+	defer a.status.set("")
 	look := time.NewTicker(waitEvery)
 	defer look.Stop()
 	for {
@@ -84,6 +86,7 @@ func (a *app) waitFor(ctx context.Context, d *deployment, ids []job.ID) error {
 		case len(w.left) == 0:
 			return w.end()
 		}
+		a.status.set("waiting for %s", jobs(len(w.left)))
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -93,6 +96,14 @@ func (a *app) waitFor(ctx context.Context, d *deployment, ids []job.ID) error {
 		case <-look.C:
 		}
 	}
+}
+
+// jobs is a number of jobs in words.
+func jobs(n int) string {
+	if n == 1 {
+		return "1 job"
+	}
+	return fmt.Sprintf("%d jobs", n)
 }
 
 // waiting is how far a wait has come.
@@ -166,7 +177,7 @@ func (w *waiting) tell(one waited, code int) {
 	if one.Cause != nil {
 		line += ": " + account.Explain(*one.Cause)
 	}
-	fmt.Fprintln(w.app.out, line)
+	fmt.Fprintln(w.app.status.beside(w.app.out), line)
 }
 
 // timeUp tells the jobs that have not ended in time.
