@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -124,7 +125,7 @@ func (a *app) completeTasks() cobra.CompletionFunc {
 			r, err := d.jobs.Load(ctx, id)
 			var out []cobra.Completion
 			for i, t := range r.Tasks {
-				out = append(out, cobra.CompletionWithDesc(fmt.Sprint(i), inShell(r.Head.Tasks[i].Name)+" "+string(t.Status)))
+				out = append(out, cobra.CompletionWithDesc(strconv.Itoa(i), inShell(r.Head.Tasks[i].Name)+" "+string(t.Status)))
 			}
 			return out, err
 		}

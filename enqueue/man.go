@@ -9,7 +9,7 @@ import (
 )
 
 // manCommand is for those who package the program, and hidden from others.
-func manCommand(a *app) *cobra.Command {
+func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
 		Short:   "Write the man pages into a folder",

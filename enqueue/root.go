@@ -58,7 +58,7 @@ Of all commands: 2 the command line or job file is wrong, 1 anything else.`,
 		machinesCommand(a), workersCommand(a), dashboardCommand(a))
 	addGroup(root, "other", "This program:",
 		configCommand(a), schemaCommand(a), completionCommand(a), versionCommand(a))
-	root.AddCommand(manCommand(a))
+	root.AddCommand(manCommand())
 	root.SetHelpCommandGroupID("other")
 	root.CompletionOptions.DisableDefaultCmd = true // ours is among the others
 	a.addCompletions(root)

@@ -10,7 +10,7 @@ import (
 // Stage says in a few words what is going on with a job whose code does not run: "job 7 asks local/a for a machine". It is
 // "" for one that runs or has ended.
 func Stage(r *job.Record) string {
-	does := ""
+	var does string
 	switch status := r.Status(); {
 	case status == job.Running || status.Terminal():
 		return ""
