@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -42,9 +43,10 @@ func needles() [][]byte {
 // hunt looks for the planted secret.
 type hunt struct {
 	*fleet
-	forms  [][]byte
-	places int
-	shown  []string // where the counterpart was found that is no secret: proof that the hunt looks there
+	forms   [][]byte
+	secrets []string // as the user's code has them
+	places  int
+	shown   []string // where the counterpart was found that is no secret: proof that the hunt looks there
 }
 
 // counterpart is printed by a job, and stands among its envs.
@@ -76,12 +78,14 @@ func (h *hunt) processes() {
 			h.in(dir+"/cmdline", string(args))
 		}
 		env, err := os.ReadFile(filepath.Join(dir, "environ"))
-		users := bytes.Contains(env, []byte("OUTLAST_ATTEMPT="))
-		client := bytes.HasPrefix(env, []byte("CLIENT=1")) // the user's own `enqueue launch`
+		users := bytes.Contains(env, []byte("OUTLAST_ATTEMPT=")) && !bytes.Contains(env, []byte("OUTLAST_EVENT=")) // a callback gets none
+		client := bytes.HasPrefix(env, []byte("CLIENT=1"))                                                         // the user's own `enqueue launch`
 		switch {
 		case err != nil || client:
 		case users:
-			env = bytes.ReplaceAll(env, []byte(planted), nil) // there it may be, and nowhere else in it
+			for _, own := range h.secrets { // there they may be, and nowhere else in it
+				env = bytes.ReplaceAll(env, []byte(own), nil)
+			}
 			fallthrough
 		default:
 			h.in(dir+"/environ", string(env))
@@ -256,17 +260,25 @@ func TestG12_PlantedSecretIsNowhere(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	h := &hunt{fleet: f, forms: needles()}
-	workers := []*process{f.worker("--worker", "one"), f.worker("--worker", "two")}
+	told := make(chan string, 1000)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		told <- fmt.Sprint(r.Header) + string(body)
+	}))
+	t.Cleanup(receiver.Close)
+	h.secrets = []string{"TOKEN=" + planted, "HOOK=" + receiver.URL + "/" + core, "DEAF=http://" + core + "@127.0.0.1:1/" + core}
+	workers := []*process{f.worker("--worker", "one", "--webhooks-private"), f.worker("--worker", "two", "--webhooks-private")}
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	submit := func(value, setup, run string) result {
-		text := fmt.Sprintf("name: %s\nenvs: {SHARED: %q, SHOWN: %s}\nsecrets: {TOKEN: %s}\nworkdir: work\nsetup: |\n  %s\nrun: |\n  %s\n", counterpart, f.shared, counterpart, value, setup, run)
+		hooks := "webhooks: [{url_secret: HOOK, sign_with: TOKEN}, {url_secret: DEAF}]\nevent_callback: |\n  env; touch \"$SHARED/called\"; exit 1\n"
+		text := hooks + fmt.Sprintf("name: %s\nenvs: {SHARED: %q, SHOWN: %s}\nsecrets: {TOKEN: %s, HOOK: null, DEAF: null}\nworkdir: work\nsetup: |\n  %s\nrun: |\n  %s\n", counterpart, f.shared, counterpart, value, setup, run)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		plain := f.env
-		f.env = append([]string{"CLIENT=1", "TOKEN=" + planted}, plain...)
+		f.env = append(append([]string{"CLIENT=1"}, h.secrets...), plain...)
 		defer func() { f.env = plain }()
-		args := []string{"launch", "-d", file}
+		args := []string{"launch", "-d", file, "--secret", "HOOK", "--secret", "DEAF"}
 		if value == "null" {
 			args = append(args, "--secret", "TOKEN")
 		}
@@ -335,6 +347,17 @@ func TestG12_PlantedSecretIsNowhere(t *testing.T) {
 	f.eventually("all machines to have ended", func() bool {
 		return !strings.Contains(f.enqueue("machines", "-o", "json").out, `"running"`)
 	})
+	f.trace("called")
+	var history string
+	f.eventually("the receiver that is not there to be told of", func() bool {
+		history = f.enqueue("events", good, "-o", "json").out
+		return strings.Contains(history, "not_told")
+	}, func() string { return history })
+	h.in("the history", history)
+	h.in("a webhook", <-told) // which has told of the submission at least
+	for len(told) > 0 {
+		h.in("a webhook", <-told)
+	}
 	for _, w := range workers {
 		w.term()
 		h.in("the log of a worker", w.log.String())
