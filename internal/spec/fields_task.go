@@ -34,7 +34,7 @@ var headerSection = &section{
 var jobFields = []fieldInfo{
 	{
 		name: "webhooks", kind: extension, form: "list of [webhooks](#a-webhook)", schema: listOf(webhookSection.schema()), unset: "none",
-		means: "URLs that are told what happens to the job. At the top of the only task, or in the first document of a chain", example: "[{url: https://example.com/hook, events: [failed]}]", by: byOutlast,
+		means: "URLs that are told of [events](reference.md#events). At the top of the only task, or in the first document of a chain", example: "[{url: https://example.com/hook, events: [failed]}]", by: byOutlast,
 	},
 	{
 		name: "log_retention", kind: extension, form: "duration, or `forever`", schema: anyOf(durationSchema, oneOf("forever")), unset: "as the deployment has it",
@@ -93,7 +93,7 @@ var taskSection = &section{
 		},
 		{
 			name: "event_callback", form: "bash", schema: textSchema, unset: "none",
-			means: "run by a worker at each change of status. What becomes of it changes nothing for the job", example: "echo \"$JOB_ID is $JOB_STATUS\"", by: byOutlast,
+			means: "run by a worker at each [event](reference.md#events). What becomes of it changes nothing for the job", example: "echo \"$JOB_ID is $JOB_STATUS\"", by: byOutlast,
 		},
 		{
 			name: "api_server_access", form: "`false`", schema: schema{"const": false}, unset: "`false`",

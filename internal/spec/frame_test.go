@@ -71,9 +71,9 @@ var secretFiles = []string{
 	"secrets:\n  # hunter2\n  A-B: 1", "secrets:\n\n  A: hunter2\n\n  B-C: hunter2", "envs: {A: hunter2}\nresources: {infra: hunter2/hunter2/hunter2/hunter2}",
 }
 
-// TestFramesHideSecrets ensures that no line that is shown holds a value of envs or secrets, however the file is
+// TestG12_FramesHideSecrets ensures that no line that is shown holds a value of envs or secrets, however the file is
 // written, and whatever keeps it from being YAML (G12).
-func TestFramesHideSecrets(t *testing.T) {
+func TestG12_FramesHideSecrets(t *testing.T) {
 	for _, text := range secretFiles {
 		shown := strings.Join(append(frames(t, text, Options{}), problems(t, text, Options{})...), "\n")
 		if strings.Contains(shown, "hunter2") {

@@ -112,8 +112,12 @@ func (s *section) schema() schema {
 	return objectOf(properties)
 }
 
+var markdownLink = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
 // plainText takes the marks of Markdown out of a text.
-func plainText(s string) string { return strings.ReplaceAll(s, "`", "") }
+func plainText(s string) string {
+	return strings.ReplaceAll(markdownLink.ReplaceAllString(s, "$1"), "`", "")
+}
 
 // SchemaID names the JSON Schema of job files.
 const SchemaID = "https://github.com/outlast-dev/outlast/docs/job.schema.json"
