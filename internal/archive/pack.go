@@ -50,12 +50,12 @@ func Pack(dir string, limits Limits) (Bundle, error) {
 // PackFile packs one file, under its own name, as [Pack] does a directory. A link is followed: the user named it, so it
 // is the file behind it that is wanted.
 func PackFile(path string, limits Limits) (Bundle, error) {
-	real, err := filepath.EvalSymlinks(path)
+	file, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return Bundle{}, fmt.Errorf("pack %s: %w", path, err)
 	}
-	return packInto(filepath.Dir(real), limits, func(p *packer) error {
-		return p.addFile(filepath.Base(real), filepath.Base(path))
+	return packInto(filepath.Dir(file), limits, func(p *packer) error {
+		return p.addFile(filepath.Base(file), filepath.Base(path))
 	})
 }
 

@@ -106,8 +106,12 @@ func badVariable(name, value string) string {
 
 // secretNames returns the names of the secrets in order. One that is also an env would be stored in clear.
 func (d *decoder) secretNames(n *node, envs, secrets map[string]string) []string {
+	for _, f := range n.get("secrets").children() {
+		d.secrets[f.name] = true // also one that has no value yet, which is said already
+	}
 	names := slices.Sorted(maps.Keys(secrets))
 	for _, name := range names {
+		d.secrets[name] = true
 		if _, both := envs[name]; both {
 			at := n.at
 			if s := n.get("secrets"); s != nil {

@@ -218,12 +218,8 @@ type wantedSecret struct {
 
 // checkWanted reports the secrets that are named and that no task has.
 func (d *decoder) checkWanted() {
-	var names []string
-	for _, secrets := range d.job.Secrets {
-		names = append(names, sortedKeys(secrets)...)
-	}
 	for _, w := range d.wanted {
-		if !slices.Contains(names, w.name) {
+		if !d.secrets[w.name] {
 			d.add(w.at, w.path, quote(w.name)+" is not a secret of this job", "write its name under secrets, and give it with --secret")
 		}
 	}

@@ -79,7 +79,7 @@ var entrySection = &section{
 			means: "GB unless there is a unit", example: "100", by: byProvider0,
 		},
 		{
-			name: "disk_tier", form: "`" + joinNames(diskTiers, "`, `") + "`", schema: anyCase(append(diskTiers, none)...), unset: "the provider's",
+			name: "disk_tier", form: quoted(diskTiers), schema: anyCase(append(diskTiers, none)...), unset: "the provider's",
 			means: "how fast the disk is", example: "high", by: byProvider0,
 		},
 		{
@@ -87,7 +87,7 @@ var entrySection = &section{
 			means: "disk of the machine itself: kind, GB, or both", example: "nvme:1000+", by: byProvider0,
 		},
 		{
-			name: "network_tier", form: "`" + joinNames(networkTiers, "`, `") + "`", schema: anyCase(networkTiers...), unset: "the provider's",
+			name: "network_tier", form: quoted(networkTiers), schema: anyCase(networkTiers...), unset: "the provider's",
 			means: "how fast the network between nodes is", example: "best", by: byProvider0,
 		},
 		{

@@ -101,7 +101,7 @@ var taskSection = &section{
 		},
 		{
 			name: "config", form: "mapping", schema: configSchema, unset: "none",
-			means: "settings for clouds. Those of clouds that Outlast has no provider for concern no machine that a job can get: `" + joinNames(idleConfig, "`, `") + "`. All others are refused by name", example: "{kubernetes: {provision_timeout: 900}}", by: byNobody,
+			means: "settings for clouds. Those of clouds that Outlast has no provider for concern no machine that a job can get: " + quoted(idleConfig) + ". All others are refused by name", example: "{kubernetes: {provision_timeout: 900}}", by: byNobody,
 		},
 		{
 			name: "experimental", kind: older, form: "`{config_overrides: ...}`", schema: objectOf(map[string]schema{"config_overrides": configSchema}), unset: "none",
@@ -163,7 +163,7 @@ var webhookSection = &section{
 		},
 		{
 			name: "events", kind: extension, form: "list of words", schema: anyOf(listOf(eventSchema), eventSchema), unset: "all",
-			means: "of what: a status in lower case, or `" + joinNames(callbackEvents, "`, `") + "`", example: "[succeeded, failed]", by: byOutlast,
+			means: "of what: a status in lower case, or " + quoted(callbackEvents) + "", example: "[succeeded, failed]", by: byOutlast,
 		},
 		{
 			name: "sign_with", kind: extension, form: "name of a secret", schema: variableSchema, unset: "not signed",
@@ -188,7 +188,7 @@ var mountSection = &section{
 			means: "with `store`: the bucket, which must exist. Nothing makes a bucket", example: "my-bucket", by: "see `file_mounts`",
 		},
 		{
-			name: "store", form: "`" + joinNames(storeNames(), "`, `") + "`", schema: orVariable(anyCase(storeNames()...)), unset: "",
+			name: "store", form: quoted(storeNames()), schema: orVariable(anyCase(storeNames()...)), unset: "",
 			means: "whose bucket `name` is", example: "s3", by: "see `file_mounts`",
 		},
 		{

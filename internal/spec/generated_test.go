@@ -1,9 +1,13 @@
 package spec
 
 import (
+	"errors"
 	"flag"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -56,8 +60,10 @@ func validate(t *testing.T, schema *jsonschema.Schema, text string) error {
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	for {
 		var v any
-		if err := dec.Decode(&v); err != nil {
-			return nil // the end
+		if err := dec.Decode(&v); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
 		}
 		if v == nil {
 			continue
@@ -158,4 +164,46 @@ func TestTables(t *testing.T) {
 			t.Errorf("the schema accepts %s", wrong)
 		}
 	})
+}
+
+// TestDocsShowJobFiles ensures that the job files in the documents are ones, given what they say is to be given.
+func TestDocsShowJobFiles(t *testing.T) {
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	count := 0
+	for _, name := range []string{"guide.md", "reference.md"} {
+		text, err := os.ReadFile(filepath.Join("../../docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
+			if strings.HasPrefix(m[1], "live:") {
+				continue // settings of a worker
+			}
+			count++
+			for _, what := range problems(t, m[1], Options{}) {
+				if !strings.Contains(what, "has no value (give one with") {
+					t.Errorf("docs/%s: %s, in\n%s", name, what, m[1])
+				}
+			}
+		}
+	}
+	if count == 0 {
+		t.Error("there are none")
+	}
+}
+
+// TestReferenceShowsRealProblems ensures that the report in the reference is what a user sees.
+func TestReferenceShowsRealProblems(t *testing.T) {
+	_, err := Parse("bad.yaml", []byte("name: bad\nresources:\n  cpu: 4\n  priority_class: high\nenvs:\n  OUTLAST_JOB_ID: 5\n"), Options{})
+	var all Errors
+	if !errors.As(err, &all) {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	for _, p := range all {
+		fmt.Fprintf(&shown, "error: %s\n       %s\n", p, strings.ReplaceAll(p.Frame, "\n", "\n       "))
+	}
+	if !strings.Contains(Reference(), shown.String()) {
+		t.Errorf("the reference does not show\n%s", &shown)
+	}
 }

@@ -59,7 +59,7 @@ func ParseFile(path string, opt Options) (Job, error) {
 }
 
 func newDecoder(name string, opt Options) *decoder {
-	return &decoder{report: &report{file: name}, opt: opt, names: make(map[string]position)}
+	return &decoder{report: &report{file: name}, opt: opt, names: make(map[string]position), secrets: make(map[string]bool)}
 }
 
 // parseJob reads data and returns the job only if nothing is wrong with it.

@@ -71,10 +71,10 @@ func flagNode(o Override) *node {
 // flagScalar takes a word of the command line for what it would be in a file.
 func flagScalar(text string, at position) *node {
 	n := &node{kind: kindText, at: at, text: text, size: 1}
-	switch {
-	case text == none:
+	switch text {
+	case none:
 		n.kind = kindNull
-	case text == "true" || text == "false":
+	case "true", "false":
 		n.kind = kindBool
 	default:
 		if i, ok := wholeNumber(text); ok {

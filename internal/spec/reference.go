@@ -72,7 +72,7 @@ error: bad.yaml:4:3: resources.priority_class: is known but not supported (it is
        4 |   priority_class: high
          |   ^~~~~~~~~~~~~~
 error: bad.yaml:6:3: envs.OUTLAST_JOB_ID: is set by Outlast itself for every task
-       6 |   OUTLAST_JOB_ID:...
+       6 |   OUTLAST_JOB_ID: ...
          |   ^~~~~~~~~~~~~~
 ` + "```" + `
 

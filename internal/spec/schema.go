@@ -144,4 +144,5 @@ func strategies() []string {
 	return []string{string(job.EagerNextRegion), string(job.Failover), string(job.Never)}
 }
 
-func joinNames(names []string, between string) string { return strings.Join(names, between) }
+// quoted lists words for the reference.
+func quoted(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }

@@ -26,6 +26,7 @@ type decoder struct {
 	prioritySet bool
 	priorityAt  position
 	names       map[string]position // of the tasks so far
+	secrets     map[string]bool     // names of those of all tasks
 	wanted      []wantedSecret
 }
 

@@ -62,6 +62,14 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
+// children returns the fields of a mapping; none if there is no such node.
+func (n *node) children() []field {
+	if n == nil {
+		return nil
+	}
+	return n.fields
+}
+
 // builder makes the nodes of one document. A node that can not be made is reported and nil.
 type builder struct {
 	*report
