@@ -95,6 +95,8 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 	})
 	if s.web, err = web.Start(web.Config{
 		Listen: cfg.HTTP, Token: string(cfg.HTTPToken), Metrics: metrics, Ready: s.ready(st),
+		Store: st, Archive: s.archive, Actions: actions{st, tasks.NewDispatcher(queue)},
+		Log: log.With().Str("worker", cfg.Worker).Logger(),
 		Queues: func() redis.UniversalClient {
 			c, err := cfg.Redis.QueueClient(4)
 			if err != nil {

@@ -2,35 +2,48 @@ package web
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+
+	"github.com/outlast-dev/outlast/internal/follow"
+	"github.com/outlast-dev/outlast/internal/store"
 )
 
 // Config is what the server shows.
 type Config struct {
 	Listen  string // host:port; port 0 takes a free one
-	Token   string // demanded of every request but /healthz; may be empty on loopback only
+	Token   string // demanded of every request but those of open paths; may be empty on loopback only
 	Ready   func(context.Context) error
 	Metrics prometheus.Gatherer
 	// Queues makes a connection for asynqmon, which closes it.
 	Queues func() redis.UniversalClient
+
+	Store   *store.Store
+	Archive follow.Archive // of logs; nil if it cannot be had
+	Actions Actions        // what forms do; nil shows none
+	Log     zerolog.Logger
 }
 
 // Server is a running HTTP server.
 type Server struct {
-	http   *http.Server
-	mon    *monitor
-	addr   net.Addr
-	failed chan error
+	cfg     Config
+	http    *http.Server
+	mon     *monitor
+	gate    *gate
+	pages   pages
+	addr    net.Addr
+	failed  chan error
+	streams chan struct{}   // one for each that is open
+	closing context.Context //nolint:containedctx // the life of the server: streams end with it
+	close   context.CancelFunc
 }
 
 // ErrNeedsToken says that an address beyond this computer was to be served to everybody.
@@ -49,17 +62,26 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: %w", cfg.Listen, err)
 	}
-	s := &Server{addr: l.Addr(), mon: newMonitor(cfg.Queues), failed: make(chan error, 1)}
-	s.http = &http.Server{Handler: s.handler(cfg), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
-	go func() { s.failed <- s.http.Serve(l) }()
+	s := &Server{
+		cfg: cfg, addr: l.Addr(), mon: newMonitor(cfg.Queues), gate: newGate(cfg.Token), pages: loadPages(),
+		failed: make(chan error, 1), streams: make(chan struct{}, maxStreams),
+	}
+	s.closing, s.close = context.WithCancel(context.Background())
+	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	s.http.RegisterOnShutdown(s.close)
+	go func() {
+		defer close(s.failed)
+		s.failed <- s.http.Serve(l)
+	}()
 	return s, nil
 }
 
 // URL is where the server can be reached.
 func (s *Server) URL() string { return "http://" + s.addr.String() }
 
-// Stop ends the server after what is being answered, at most until ctx ends.
+// Stop ends streams, and the server after what is being answered, at most until ctx ends. It may be called again.
 func (s *Server) Stop(ctx context.Context) error {
+	defer s.close()
 	err := s.http.Shutdown(ctx)
 	if served := <-s.failed; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
@@ -67,76 +89,44 @@ func (s *Server) Stop(ctx context.Context) error {
 	return errors.Join(err, s.mon.close())
 }
 
-func (s *Server) handler(cfg Config) http.Handler {
+// handler is who answers which path.
+func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if err := cfg.Ready(r.Context()); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ok")
-	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.cfg.Metrics, promhttp.HandlerOpts{
 		ErrorHandling: promhttp.ContinueOnError, // what needs no Redis is wanted most when it is away
 	}))
-	mux.Handle(queuesPath+"/", s.mon)
-	mux.Handle("GET /{$}", http.RedirectHandler(queuesPath+"/", http.StatusSeeOther))
-	guarded := http.NewCrossOriginProtection().Handler(headers(mux))
-	return authorize(cfg.Token, knownHost(cfg.Token != "", guarded))
+	mux.Handle("GET "+queuesPath+"/", queuesPolicy(s.mon))
+	mux.HandleFunc("GET /assets/", serveAsset)
+	mux.HandleFunc("GET /login", s.askLogin)
+	mux.HandleFunc("POST /login", s.login)
+	mux.HandleFunc("POST /logout", s.logout)
+
+	mux.HandleFunc("GET /{$}", s.page(s.jobs))
+	mux.HandleFunc("GET /jobs/{id}", s.page(s.job))
+	mux.HandleFunc("GET /jobs/{id}/log", s.page(s.log))
+	mux.HandleFunc("GET /jobs/{id}/log/raw", s.page(s.rawLog))
+	mux.HandleFunc("GET /jobs/{id}/live", s.page(s.live))
+	mux.HandleFunc("GET /jobs/{id}/{action}", s.page(s.askAction))
+	mux.HandleFunc("POST /jobs/{id}/{action}", s.page(s.doAction))
+	mux.HandleFunc("GET /machines", s.page(s.machines))
+	mux.HandleFunc("GET /workers", s.page(s.workers))
+
+	mux.HandleFunc("GET /api/v1/jobs", s.api(s.apiJobs))
+	mux.HandleFunc("GET /api/v1/jobs/{id}", s.api(s.apiJob))
+	mux.HandleFunc("GET /api/v1/jobs/{id}/logs", s.api(s.apiLogs))
+	mux.HandleFunc("POST /api/v1/jobs/{id}/{action}", s.api(s.apiAction))
+	mux.HandleFunc("GET /api/", s.api(func(http.ResponseWriter, *http.Request) error { return errNoPage }))
+
+	mux.HandleFunc("GET /", s.page(func(http.ResponseWriter, *http.Request) error { return errNoPage }))
+	return headers(s.gate.guard(knownHost(s.cfg.Token != "", http.NewCrossOriginProtection().Handler(mux))))
 }
 
-// headers keep a page of ours from being framed and what untrusted text it shows from being run.
-func headers(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin")
-		// asynqmon's page has its configuration in a script of its own
-		h.Set("Content-Security-Policy", "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; frame-ancestors 'none'")
-		next.ServeHTTP(w, r)
-	})
-}
-
-// authorize demands the token as a bearer, or as the password of basic authentication so that a browser can give it.
-func authorize(token string, next http.Handler) http.Handler {
-	if token == "" {
-		return next
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	if err := s.cfg.Ready(r.Context()); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok {
-			_, given, _ = r.BasicAuth()
-		}
-		if r.URL.Path != "/healthz" && subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
-			w.Header().Set("WWW-Authenticate", `Basic realm="outlast", charset="UTF-8"`)
-			http.Error(w, "a token is needed", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// knownHost refuses requests without a token for another name than this computer's: a page elsewhere could otherwise
-// read ours by pointing its own name at 127.0.0.1.
-func knownHost(token bool, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if h, _, err := net.SplitHostPort(host); err == nil {
-			host = h
-		}
-		if !token && !loopback(host) {
-			http.Error(w, "unknown host", http.StatusForbidden)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return ip != nil && ip.IsLoopback()
+	fmt.Fprintln(w, "ok")
 }

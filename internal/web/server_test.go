@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"context"
@@ -7,55 +7,28 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/outlast-dev/outlast/internal/devredis/redistest"
+	"github.com/outlast-dev/outlast/internal/web"
+	"github.com/outlast-dev/outlast/internal/web/webtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve starts a server in front of a real Redis with one task in it.
-func serve(t *testing.T, change func(*Config)) *Server {
-	t.Helper()
-	db := redistest.Start(t)
-	rdb := db.Client(t)
-	client := asynq.NewClientFromRedisClient(rdb)
-	if _, err := client.Enqueue(asynq.NewTask("launch", []byte("payload-of-somebody")), asynq.Queue("launch"), asynq.TaskID("launch:7:1")); err != nil {
-		t.Fatal(err)
-	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "outlast_test_total", Help: "One."}))
-	cfg := Config{
-		Listen: "127.0.0.1:0", Metrics: registry,
-		Ready:  func(context.Context) error { return nil },
-		Queues: func() redis.UniversalClient { return redis.NewClient(db.Options()) },
-	}
-	if change != nil {
-		change(&cfg)
-	}
-	s, err := Start(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
-		ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
-		defer done()
-		if err := s.Stop(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
-	return s
+// answer is what a request got.
+type answer struct {
+	code   int
+	body   string
+	header http.Header
 }
 
-func ask(t *testing.T, method, url string, change func(*http.Request)) (int, string, http.Header) {
+// ask sends a request, as a program does. Redirects are not followed.
+func ask(t *testing.T, method, url, body string, change func(*http.Request)) answer {
 	t.Helper()
-	r, err := http.NewRequest(method, url, nil)
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,18 +41,39 @@ func ask(t *testing.T, method, url string, change func(*http.Request)) (int, str
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, string(body), resp.Header
+	return answer{resp.StatusCode, string(text), resp.Header}
+}
+
+func get(t *testing.T, url string) answer {
+	t.Helper()
+	return ask(t, "GET", url, "", nil)
+}
+
+// form is what makes a request one of a form.
+func form(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }
+
+// queued puts one task into a queue.
+func queued(t *testing.T, w *webtest.World) {
+	t.Helper()
+	client := asynq.NewClientFromRedisClient(w.Redis)
+	if _, err := client.Enqueue(asynq.NewTask("launch", []byte("payload-of-somebody")), asynq.Queue("launch"), asynq.TaskID("launch:7:1")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Ensure each page is there, and what is not ready says why.
 func TestPages(t *testing.T) {
-	s := serve(t, func(c *Config) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "outlast_test_total", Help: "One."}))
+	w := webtest.New(t, func(c *web.Config) {
+		c.Metrics = registry
 		c.Ready = func(context.Context) error { return errors.New("another computer than the local provider's") }
 	})
+	queued(t, w)
 	for _, c := range []struct {
 		path string
 		code int
@@ -88,72 +82,82 @@ func TestPages(t *testing.T) {
 		{"/healthz", 200, "ok"},
 		{"/readyz", 503, "another computer than the local provider's"},
 		{"/metrics", 200, "outlast_test_total"},
-		{"/", 303, ""},
+		{"/", 200, "There is no job yet"},
+		{"/machines", 200, "No worker has looked yet"},
+		{"/workers", 200, "No worker has reported lately"},
 		{"/queues/", 200, "<html"},
 		{"/queues/api/queues", 200, `"queue":"launch"`},
 		{"/queues/api/queues/launch/tasks/launch:7:1", 200, `"launch:7:1"`},
-		{"/nothing", 404, ""},
+		{"/nothing", 404, "There is no such page"},
+		{"/jobs/7", 404, "There is no such job"},
+		{"/jobs/x", 404, "There is no such page"},
+		{"/jobs/7/explode", 404, "There is no such page"},
+		{"/api/v1/jobs", 200, `"jobs": []`},
+		{"/api/v1/jobs/7", 404, `"error": "There is no such job."`},
+		{"/api/v2", 404, `"error": "there is no such path`},
+		{"/assets/style.css", 200, "prefers-color-scheme"},
+		{"/assets/nothing.css", 404, ""},
+		{"/login", 303, ""},
 	} {
-		code, body, header := ask(t, "GET", s.URL()+c.path, nil)
-		if code != c.code || !strings.Contains(body, c.has) {
-			t.Errorf("%s: %d %.200q, want %d with %q", c.path, code, body, c.code, c.has)
+		got := get(t, w.Server.URL()+c.path)
+		if got.code != c.code || !strings.Contains(got.body, c.has) {
+			t.Errorf("%s: %d %.200q, want %d with %q", c.path, got.code, got.body, c.code, c.has)
 		}
-		if header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
-			t.Errorf("%s: headers %v", c.path, header)
+		if got.header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(got.header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
+			t.Errorf("%s: headers %v", c.path, got.header)
+		}
+		if inline := strings.Contains(got.header.Get("Content-Security-Policy"), "unsafe-inline"); inline != strings.HasPrefix(c.path, "/queues/") {
+			t.Errorf("%s: inline scripts allowed: %v", c.path, inline)
 		}
 	}
 }
 
 // Ensure asynqmon changes nothing and shows no payload (G12).
 func TestG12_QueuesAreReadOnlyWithoutPayloads(t *testing.T) {
-	s := serve(t, nil)
-	if code, _, _ := ask(t, "POST", s.URL()+"/queues/api/queues/launch:pause", nil); code != http.StatusMethodNotAllowed {
-		t.Errorf("a queue could be paused: %d", code)
+	w := webtest.New(t, nil)
+	queued(t, w)
+	at := w.Server.URL() + "/queues/api/queues/launch"
+	if got := ask(t, "POST", at+":pause", "", nil); got.code != http.StatusMethodNotAllowed {
+		t.Errorf("a queue could be paused: %d", got.code)
 	}
-	if code, _, _ := ask(t, "DELETE", s.URL()+"/queues/api/queues/launch/pending_tasks/launch:7:1", nil); code != http.StatusMethodNotAllowed {
-		t.Errorf("a task could be deleted: %d", code)
+	if got := ask(t, "DELETE", at+"/pending_tasks/launch:7:1", "", nil); got.code != http.StatusMethodNotAllowed {
+		t.Errorf("a task could be deleted: %d", got.code)
 	}
-	for _, path := range []string{"/queues/api/queues/launch/pending_tasks", "/queues/api/queues/launch/tasks/launch:7:1"} {
-		if code, body, _ := ask(t, "GET", s.URL()+path, nil); code != 200 || strings.Contains(body, "payload-of-somebody") {
-			t.Errorf("%s shows a payload: %d %s", path, code, body)
+	for _, path := range []string{"/pending_tasks", "/tasks/launch:7:1"} {
+		if got := get(t, at+path); got.code != 200 || strings.Contains(got.body, "payload-of-somebody") {
+			t.Errorf("%s shows a payload: %d %s", path, got.code, got.body)
 		}
 	}
 }
 
 // Ensure a page elsewhere can neither read ours under its own name nor post to it.
 func TestForeignPagesAreRefused(t *testing.T) {
-	s := serve(t, nil)
-	if code, _, _ := ask(t, "GET", s.URL()+"/metrics", func(r *http.Request) { r.Host = "evil.example" }); code != http.StatusForbidden {
-		t.Errorf("another name for this computer was answered: %d", code)
+	w := webtest.New(t, nil)
+	id := w.Submit(request("train"))
+	if got := ask(t, "GET", w.Server.URL()+"/metrics", "", func(r *http.Request) { r.Host = "evil.example" }); got.code != http.StatusForbidden {
+		t.Errorf("another name for this computer was answered: %d", got.code)
 	}
-	if code, _, _ := ask(t, "POST", s.URL()+"/queues/api/queues/launch:pause", func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }); code != http.StatusForbidden {
-		t.Errorf("a post from elsewhere was answered: %d", code)
+	for name, change := range map[string]func(*http.Request){
+		"another origin": func(r *http.Request) { form(r); r.Header.Set("Origin", "http://evil.example") },
+		"another site":   func(r *http.Request) { form(r); r.Header.Set("Sec-Fetch-Site", "cross-site") },
+		"no origin":      func(r *http.Request) { form(r); r.Header.Set("Origin", "null") },
+	} {
+		for _, path := range []string{jobPath(id) + "/cancel", "/api/v1" + jobPath(id) + "/cancel", "/logout"} {
+			if got := ask(t, "POST", w.Server.URL()+path, "", change); got.code != http.StatusForbidden {
+				t.Errorf("%s: a post from %s was answered: %d", path, name, got.code)
+			}
+		}
+	}
+	if done := w.Actions.Done(); len(done) > 0 {
+		t.Errorf("was done: %q", done)
 	}
 }
 
-// Ensure that beyond loopback a token is demanded, and with it everything but /healthz.
-func TestToken(t *testing.T) {
-	if _, err := Start(Config{Listen: "0.0.0.0:0"}); !errors.Is(err, ErrNeedsToken) {
-		t.Errorf("everybody would have been served: %v", err)
-	}
-	s := serve(t, func(c *Config) { c.Token = "s3cret" })
-	bearer := func(token string) func(*http.Request) {
-		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
-	}
-	for _, c := range []struct {
-		path   string
-		change func(*http.Request)
-		code   int
-	}{
-		{"/healthz", nil, 200},
-		{"/readyz", nil, 401},
-		{"/metrics", bearer("wrong"), 401},
-		{"/metrics", bearer("s3cret"), 200},
-		{"/queues/", nil, 401},
-		{"/queues/", func(r *http.Request) { r.SetBasicAuth("anybody", "s3cret") }, 200},
-	} {
-		if code, _, _ := ask(t, "GET", s.URL()+c.path, c.change); code != c.code {
-			t.Errorf("%s: %d, want %d", c.path, code, c.code)
+// Ensure that an address beyond this computer is not served without a token.
+func TestListeningBeyondLoopbackNeedsAToken(t *testing.T) {
+	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
+		if _, err := web.Start(web.Config{Listen: listen}); !errors.Is(err, web.ErrNeedsToken) {
+			t.Errorf("%s: everybody would have been served: %v", listen, err)
 		}
 	}
 }
