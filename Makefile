@@ -7,7 +7,7 @@ LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GO      := CGO_ENABLED=0 go
 BIN     := bin
 
-.PHONY: help build demo test chaos man docs lint bench clean redis
+.PHONY: help build demo test chaos man docs lint bench clean redis browser screens
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +18,7 @@ build: ## build bin/enqueue and bin/worker
 demo: build redis ## a job loses its machine in the middle, moves to another one and succeeds
 	@BIN=$(BIN) bash examples/demo.sh
 
-test: redis ## all tests, with the race detector
+test: redis browser ## all tests, with the race detector
 	go test -race -parallel 8 -timeout 14m ./...
 
 chaos: redis ## the long suite: many jobs, while machines are taken and workers killed and frozen at random
@@ -29,6 +29,9 @@ man: build ## write the man pages to bin/man
 
 docs: ## write the parts of docs/ that are made from the code
 	go generate ./enqueue ./internal/spec
+
+screens: redis browser ## renew the pictures of the page in docs/screens
+	OUTLAST_SCREENS=$(CURDIR)/docs/screens go test -timeout 10m -count 1 -run TestScreens ./internal/web/browsertest
 
 lint: ## formatting, vet and the linters, with the rules of the rooms
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt'ed: $$bad"; exit 1; fi
@@ -43,3 +46,6 @@ clean: ## remove what was built
 
 redis: # tests and demo run a real redis-server
 	@bash deploy/need.sh redis-server
+
+browser: # the tests of the page run a real Chromium, unless OUTLAST_NO_BROWSER is set
+	@[ -n "$$OUTLAST_NO_BROWSER" ] || command -v chromium-browser google-chrome google-chrome-stable headless-shell >/dev/null || bash deploy/need.sh chromium

@@ -62,7 +62,7 @@ func dev(ctx context.Context, cfg config.Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, config.RemoveDev(cfg.Home)) }()
-	log.Info().Str("home", cfg.Home).Str("queues", s.web.URL()+"/queues").Msg("ready: enqueue launch FILE")
+	log.Info().Str("home", cfg.Home).Str("page", s.web.URL()).Msg("ready: enqueue launch FILE")
 	select {
 	case <-ctx.Done():
 		return nil

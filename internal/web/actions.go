@@ -9,6 +9,7 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/render"
+	"github.com/outlast-dev/outlast/internal/store"
 )
 
 // Actions change jobs, in the same way as the command line does.
@@ -132,7 +133,7 @@ func (s *Server) askAction(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) showAction(w http.ResponseWriter, r *http.Request, code int, v actionView) error {
-	rec, err := s.cfg.Store.Load(r.Context(), v.ID)
+	rec, err := s.changeable(r.Context(), v.ID)
 	if err != nil {
 		return err
 	}
@@ -142,6 +143,17 @@ func (s *Server) showAction(w http.ResponseWriter, r *http.Request, code int, v 
 	}
 	s.show(w, r, code, view{Page: "action", Title: fmt.Sprintf("%s · job %d", v.Action.Title, v.ID), Status: v.Status, Nav: "/", Data: v})
 	return nil
+}
+
+// changeable reads the record of a job that has not left for the archive.
+func (s *Server) changeable(ctx context.Context, id job.ID) (job.Record, error) {
+	rec, err := s.cfg.Store.Load(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		if _, err := s.shelf.Load(ctx, id); err == nil {
+			return rec, &mistake{http.StatusConflict, "This job is in the archive. Nothing can be done to it any more."}
+		}
+	}
+	return rec, err
 }
 
 // doAction does what a form asks for, and leads back to the job.
@@ -161,6 +173,9 @@ func (s *Server) doAction(w http.ResponseWriter, r *http.Request) error {
 	grace, err := parseGrace(r.PostForm.Get("grace"))
 	if err != nil {
 		return s.showAction(w, r, http.StatusBadRequest, actionView{ID: id, Action: a, Grace: clip(r.PostForm.Get("grace"), 20), Problem: err.Error()})
+	}
+	if _, err := s.changeable(r.Context(), id); err != nil && !errors.Is(err, store.ErrUnavailable) {
+		return err
 	}
 	result, err := s.act(r.Context(), id, a.Name, grace)
 	var refused *job.NotResumableError

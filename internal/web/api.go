@@ -84,7 +84,7 @@ func (s *Server) apiLogs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rec, err := s.cfg.Store.Load(r.Context(), id)
+	rec, err := s.shelf.Load(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (s *Server) apiAction(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rec, err := s.cfg.Store.Load(r.Context(), id)
+	rec, err := s.changeable(r.Context(), id)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ type jobView struct {
 	Where      string
 	Cost       string
 	Cancelling bool
+	Retired    *stamp // when it went into the archive
 
 	Actions  []action
 	Tasks    []taskRow // of a chain
@@ -73,28 +74,17 @@ type eventRow struct {
 	Text   string
 }
 
-// known is all that the store has about a job at a time.
+// known is all that is known about a job at a time.
 type known struct {
 	rec     job.Record
 	history account.History
 	request job.Request
+	retired job.Time // when it left the store for the archive; 0 if it did not
 	now     job.Time
 }
 
 func (s *Server) know(ctx context.Context, id job.ID) (known, error) {
-	rec, err := s.cfg.Store.Load(ctx, id)
-	if err != nil {
-		return known{}, err
-	}
-	past, err := s.cfg.Store.Past(ctx, id)
-	if err != nil {
-		return known{}, err
-	}
-	events, err := s.cfg.Store.Events(ctx, id)
-	if err != nil {
-		return known{}, err
-	}
-	request, err := s.cfg.Store.Request(ctx, id)
+	all, retired, err := s.shelf.whole(ctx, id)
 	if err != nil {
 		return known{}, err
 	}
@@ -102,7 +92,7 @@ func (s *Server) know(ctx context.Context, id job.ID) (known, error) {
 	if err != nil {
 		return known{}, err
 	}
-	return known{rec, account.HistoryOf(&rec, past, events, now), request, now}, nil
+	return known{all.Record, account.HistoryOf(&all.Record, all.Past, all.Events, now), all.Request, retired, now}, nil
 }
 
 func (s *Server) job(w http.ResponseWriter, r *http.Request) error {
@@ -120,7 +110,7 @@ func (s *Server) job(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := jobViewOf(k)
 	v.Said = sentences[r.URL.Query().Get("said")]
-	if s.cfg.Actions != nil {
+	if s.cfg.Actions != nil && k.retired.IsZero() {
 		v.Actions = possible(&k.rec)
 	}
 	v.Log = s.newestOutput(r.Context(), k, sel, r.Header.Get(renewHeader) != "")
@@ -140,7 +130,7 @@ func jobViewOf(k known) jobView {
 		ID: h.ID, Name: render.Text(h.Name), Status: h.Status, Progress: progress(h.Job), User: render.Text(h.User),
 		Priority: h.Priority, Submitted: when(h.SubmittedAt, now), Started: when(h.StartedAt, now), Ended: when(h.EndedAt, now),
 		Ran: lasted(h.Seconds), Recoveries: h.Recoveries, Where: h.Where, Cost: price(h.Cost),
-		Cancelling: h.Cancelling && !h.Status.Terminal(), Request: requestYAML(k.request), Done: k.rec.Step == job.StepDone,
+		Retired: when(account.Time(k.retired), now), Cancelling: h.Cancelling && !h.Status.Terminal(), Request: requestYAML(k.request), Done: k.rec.Step == job.StepDone,
 	}
 	if v.Name == "" {
 		v.Name = "job " + strconv.FormatInt(int64(h.ID), 10)

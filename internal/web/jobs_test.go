@@ -250,3 +250,40 @@ func TestUnchangedPagesAreNotSent(t *testing.T) {
 		t.Errorf("another page: %d", got.code)
 	}
 }
+
+// Ensure that a job that has left the store for the archive has the same pages as before, but for what could be done to it.
+func TestRetiredJobs(t *testing.T) {
+	w := webtest.New(t, nil)
+	id := w.Submit(request("train"))
+	w.Date(id, time.Hour)
+	w.Runs(id, offerA, 50*time.Minute)
+	w.Says(id, 0, 1, 0, "one\ntwo\n")
+	w.Ends(id, job.Failed, job.Cause{Code: job.CodeUserExit, Text: "the user's code ended with exit code 3"}, 3, time.Minute)
+	if got := get(t, w.Server.URL()+jobPath(id)); !strings.Contains(got.body, "/resume") {
+		t.Fatal("a failed job cannot be resumed")
+	}
+	w.Retire(id)
+	for path, wants := range map[string][]string{
+		jobPath(id):                       {"FAILED", "exit code 3", "one\ntwo\n", "In the archive since", "seg-running"},
+		jobPath(id) + "/log":              {"one\ntwo\n"},
+		jobPath(id) + "/log/raw":          {"one\ntwo\n"},
+		jobPath(id) + "/log?q=TWO":        {"<mark>two</mark>"},
+		"/api/v1" + jobPath(id):           {`"status": "FAILED"`, `"attempts": [`},
+		"/api/v1" + jobPath(id) + "/logs": {"one\ntwo\n"},
+	} {
+		got := get(t, w.Server.URL()+path)
+		for _, want := range wants {
+			if got.code != 200 || !strings.Contains(got.body, want) {
+				t.Errorf("%s: %d, no %q", path, got.code, want)
+			}
+		}
+		if strings.Contains(got.body, "/resume") {
+			t.Errorf("%s can be resumed", path)
+		}
+	}
+	for _, method := range []string{"GET", "POST"} {
+		if got := ask(t, method, w.Server.URL()+jobPath(id)+"/resume", "", form); got.code != 409 || !strings.Contains(got.body, "This job is in the archive") {
+			t.Errorf("%s of its resume: %d", method, got.code)
+		}
+	}
+}

@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
-	"github.com/outlast-dev/outlast/internal/follow"
 	"github.com/outlast-dev/outlast/internal/store"
 )
 
@@ -27,14 +26,15 @@ type Config struct {
 	Queues func() redis.UniversalClient
 
 	Store   *store.Store
-	Archive follow.Archive // of logs; nil if it cannot be had
-	Actions Actions        // what forms do; nil shows none
+	Archive Archive // nil if it cannot be had
+	Actions Actions // what forms do; nil shows none
 	Log     zerolog.Logger
 }
 
 // Server is a running HTTP server.
 type Server struct {
 	cfg     Config
+	shelf   shelf
 	http    *http.Server
 	mon     *monitor
 	gate    *gate
@@ -63,7 +63,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("listen on %q: %w", cfg.Listen, err)
 	}
 	s := &Server{
-		cfg: cfg, addr: l.Addr(), mon: newMonitor(cfg.Queues), gate: newGate(cfg.Token), pages: loadPages(),
+		cfg: cfg, shelf: shelf{cfg.Store, cfg.Archive}, addr: l.Addr(), mon: newMonitor(cfg.Queues), gate: newGate(cfg.Token), pages: loadPages(),
 		failed: make(chan error, 1), streams: make(chan struct{}, maxStreams),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())

@@ -105,29 +105,49 @@ func TestScreens(t *testing.T) {
 	s := showcase(t, w)
 	guarded := webtest.New(t, func(c *web.Config) { c.Token = "s3cret" })
 	at := w.Server.URL()
-	for name, path := range map[string]string{
+	paths := map[string]string{
 		"jobs": at + "/", "job-running": at + fmt.Sprintf("/jobs/%d", s.running), "job-recovered": at + fmt.Sprintf("/jobs/%d", s.recovered),
 		"job-failed": at + fmt.Sprintf("/jobs/%d", s.failed), "machines": at + "/machines", "cancel": at + fmt.Sprintf("/jobs/%d/cancel", s.running),
 		"login": guarded.Server.URL() + "/login",
-	} {
-		for _, width := range []int64{390, 820, 1440} {
-			for _, scheme := range []string{"light", "dark"} {
-				b := openTab(t, path[:strings.Index(path[8:], "/")+8], width, 900)
-				call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-					{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
-				}})
-				b.open(path)
-				shot, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-				if err != nil {
-					t.Fatal(err)
-				}
-				file := filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", name, width, scheme))
-				if err := os.WriteFile(file, small(t, shot), 0o644); err != nil {
-					t.Fatal(err)
-				}
+	}
+	wanted := screens
+	if os.Getenv("OUTLAST_SCREENS_ALL") != "" { // to look at all of them
+		wanted = nil
+		for name := range paths {
+			for _, width := range []int64{390, 820, 1440} {
+				wanted = append(wanted, screen{name, width, "light"}, screen{name, width, "dark"})
 			}
 		}
 	}
+	for _, one := range wanted {
+		path := paths[one.name]
+		b := openTab(t, path[:strings.Index(path[8:], "/")+8], one.width, 900)
+		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: one.scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}})
+		b.open(path)
+		shot, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", one.name, one.width, one.scheme))
+		if err := os.WriteFile(file, small(t, shot), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// screen is a page at a width in a colour scheme.
+type screen struct {
+	name   string
+	width  int64
+	scheme string
+}
+
+// screens are those in docs/screens.md.
+var screens = []screen{
+	{"jobs", 1440, "light"}, {"jobs", 390, "dark"}, {"job-recovered", 1440, "dark"}, {"job-running", 390, "light"},
+	{"job-failed", 820, "light"}, {"machines", 820, "light"}, {"cancel", 820, "dark"}, {"login", 390, "light"},
 }
 
 // small writes a picture with few colours, which takes a third of the bytes.

@@ -103,6 +103,22 @@ func (w *World) Date(id job.ID, age time.Duration) {
 	}
 }
 
+// Retire moves a job that has ended into the archive.
+func (w *World) Retire(id job.ID) {
+	w.tb.Helper()
+	ctx := context.Background()
+	all, err := w.Store.LoadAll(ctx, id)
+	w.check(err)
+	now, err := w.Store.Now(ctx)
+	w.check(err)
+	w.check(w.Archive.PutJob(ctx, archive.DocumentOf(&all.Record, all.Request, all.Past, all.Events, now)))
+	gone, err := w.Store.Retire(ctx, &all)
+	w.check(err)
+	if !gone {
+		w.tb.Fatal("the job stays")
+	}
+}
+
 // Corrupt damages the record of a job.
 func (w *World) Corrupt(id job.ID) {
 	w.tb.Helper()
