@@ -47,7 +47,7 @@ type queueQuery struct {
 // at is the query at a time.
 func (q queueQuery) at(now job.Time) store.Query {
 	if q.since > 0 {
-		q.Query.Since = now.Add(-q.since)
+		q.Since = now.Add(-q.since)
 	}
 	return q.Query
 }

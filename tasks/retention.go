@@ -157,7 +157,7 @@ func (w *Worker) expireLogs(ctx context.Context, now job.Time) (bool, error) {
 		}
 		more = more || len(due) == retireMost
 		for _, e := range due {
-			if _, err := w.removeLogs(ctx, e, archive.Notice{Job: e.Job, At: now, After: keep}); err != nil {
+			if err := w.removeLogs(ctx, e, archive.Notice{Job: e.Job, At: now, After: keep}); err != nil {
 				return false, err
 			}
 		}
@@ -165,40 +165,40 @@ func (w *Worker) expireLogs(ctx context.Context, now job.Time) (bool, error) {
 	return more, nil
 }
 
-// removeLogs removes the logs of a job in the archive and leaves a notice in their place. It reports whether it did: a
-// mark of before the job was resumed says nothing any more.
-func (w *Worker) removeLogs(ctx context.Context, e archive.Expiry, n archive.Notice) (bool, error) {
+// removeLogs removes the logs of a job in the archive and leaves a notice in their place, unless the mark is of
+// before the job was resumed and says nothing any more.
+func (w *Worker) removeLogs(ctx context.Context, e archive.Expiry, n archive.Notice) error {
 	rec, err := w.store.Load(ctx, e.Job)
 	switch {
 	case err == nil && rec.Ended():
-		return false, nil // on its way to the archive
+		return nil // on its way to the archive
 	case err == nil:
-		return false, w.archive.RemoveExpiry(ctx, e)
+		return w.archive.RemoveExpiry(ctx, e)
 	case !errors.Is(err, store.ErrNotFound):
-		return false, err
+		return err
 	}
 	doc, err := w.archive.Job(ctx, e.Job)
 	switch {
 	case errors.Is(err, archive.ErrNotFound): // its time was over, too
 	case err != nil:
-		return false, err
+		return err
 	case expiryOf(&doc, e.Bytes) != e:
-		return false, w.archive.RemoveExpiry(ctx, e)
+		return w.archive.RemoveExpiry(ctx, e)
 	}
 	if e.Rule == archive.RuleOwn && n.Limit == 0 {
 		n.After = doc.Head.LogRetention
 	}
 	if err := w.archive.PutNotice(ctx, n); err != nil {
-		return false, err
+		return err
 	}
 	w.at("logs: notice")
 	if err := w.archive.RemoveLogs(ctx, e.Job); err != nil {
-		return false, err
+		return err
 	}
 	w.at("logs: removed")
 	w.metrics.retention.WithLabelValues("logs").Inc()
 	w.log.Info().Int64("job", int64(e.Job)).Int64("bytes", e.Bytes).Msg("removed the logs of a job")
-	return true, w.archive.RemoveExpiry(ctx, e)
+	return w.archive.RemoveExpiry(ctx, e)
 }
 
 // recount holds the archive as a whole to its limits, now and then.
@@ -246,7 +246,7 @@ func (w *Worker) limitLogs(ctx context.Context, now job.Time) (bool, error) {
 		}
 	}
 	for _, e := range over {
-		if _, err := w.removeLogs(ctx, e, archive.Notice{Job: e.Job, At: now, Limit: limit}); err != nil {
+		if err := w.removeLogs(ctx, e, archive.Notice{Job: e.Job, At: now, Limit: limit}); err != nil {
 			return false, err
 		}
 	}
