@@ -149,6 +149,30 @@ func TestMistakesSayWhereTheyAreAndWhatWasMeant(t *testing.T) {
 }
 
 // Neither printing nor any mistake shows a secret.
+// The key for secrets comes from the environment alone: not from a flag, which every user of the computer could see, nor from
+// a file that is not guarded as its own is. It is not shown, and it excludes a file for it.
+func TestG12_IdentityKeyIsOnlyInTheEnvironment(t *testing.T) {
+	t.Parallel()
+	c := mustLoad(t, "", []string{"OUTLAST_IDENTITY_KEY=hunter2"})
+	if string(c.IdentityKey) != "hunter2" || strings.Contains(fmt.Sprintf("%v %+v %#v", c, c, c), "hunter2") {
+		t.Errorf("the key is %q, shown as %v", string(c.IdentityKey), c)
+	}
+	flags := pflag.NewFlagSet("worker", pflag.ContinueOnError)
+	AddFlags(flags, Defaults())
+	if flags.Lookup("identity-key") != nil {
+		t.Error("there is a flag for the key")
+	}
+	for _, tt := range []struct{ file, env, want string }{
+		{"identity_key: hunter2\n", "", "unknown key"},
+		{"identity: /k\n", "OUTLAST_IDENTITY_KEY=hunter2", "only one of them"},
+		{"secrets: maybe\n", "", "auto, required or off"},
+	} {
+		if _, err := load(t, tt.file, []string{tt.env}); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q with %q: %v", tt.file, tt.env, err)
+		}
+	}
+}
+
 func TestSecretsAreNotShown(t *testing.T) {
 	t.Parallel()
 	c := mustLoad(t, "http_token: hunter2\narchive: s3://user:hunter2@b?k=hunter2\n", []string{"OUTLAST_REDIS=redis://me:hunter2@host/1"})
