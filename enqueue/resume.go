@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/store"
 )
 
 func resumeCommand(a *app) *cobra.Command {
@@ -40,7 +43,7 @@ func (a *app) resume(c *cobra.Command, ids []job.ID) error {
 	}
 	resumed, refused := []job.ID{}, error(nil)
 	for _, id := range ids {
-		woken, err := d.jobs.Resume(ctx, id, userName())
+		woken, err := d.resume(ctx, id)
 		if err != nil {
 			refused = errors.Join(refused, err)
 			continue
@@ -55,4 +58,25 @@ func (a *app) resume(c *cobra.Command, ids []job.ID) error {
 		return nil
 	})
 	return errors.Join(err, refused)
+}
+
+// closingPatience is how long a resume waits for the machines of a job that has just ended.
+const closingPatience = time.Minute
+
+// resume lets a job go again. One whose machines are still being closed, as just after its end, is waited for.
+func (d *deployment) resume(ctx context.Context, id job.ID) (store.Woken, error) {
+	look := time.NewTicker(waitEvery)
+	defer look.Stop()
+	for until := time.Now().Add(closingPatience); ; {
+		woken, err := d.jobs.Resume(ctx, id, userName())
+		var refused *job.NotResumableError
+		if !errors.As(err, &refused) || !refused.Closing || time.Now().After(until) {
+			return woken, err
+		}
+		select {
+		case <-ctx.Done():
+			return woken, errInterrupted
+		case <-look.C:
+		}
+	}
 }

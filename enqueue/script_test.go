@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"found": found, "runs": runs, "loses": loses, "ends": ends, "writes": writes, "view": view, "reports": reports,
+			"found": found, "runs": runs, "loses": loses, "ends": ends, "closes": closes, "writes": writes, "view": view, "reports": reports,
 			"corrupts": corrupts, "bundles": bundles, "retires": retires, "forgets": forgets,
 			"waitfollowed": waitFollowed, "nowhere": nowhere, "waitfor": waitFor, "offers": offers, "serves": serves,
 		},
@@ -149,7 +149,12 @@ func loses(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// ends ends a job's current task, and with it the chain unless it succeeded: ends ID STATUS [EXIT CODE].
+// closes ends the clean-up of a job that has ended: closes ID.
+func closes(ts *testscript.TestScript, _ bool, args []string) {
+	change(ts, args[0], func(r *job.Record, _ job.Time) { r.Step = job.StepDone })
+}
+
+// ends ends a job's current task, and with it the chain unless it succeeded: ends ID STATUS [EXIT CODE [closing]].
 func ends(ts *testscript.TestScript, _ bool, args []string) {
 	change(ts, args[0], func(r *job.Record, now job.Time) {
 		cause := job.Cause{}
@@ -173,6 +178,9 @@ func ends(ts *testscript.TestScript, _ bool, args []string) {
 			r.Tasks[i].Status, r.Tasks[i].EndedAt = job.Cancelled, now
 		}
 		r.Step = job.StepDone
+		if len(args) > 3 { // its machines are still there
+			r.Step = job.StepCleanup
+		}
 	})
 }
 

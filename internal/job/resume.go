@@ -7,8 +7,9 @@ import (
 
 // NotResumableError says why a job cannot go again, and what to do instead.
 type NotResumableError struct {
-	ID  ID
-	Why string
+	ID      ID
+	Why     string
+	Closing bool // its machines are still being closed: it can go again soon
 }
 
 func (e *NotResumableError) Error() string {
@@ -57,11 +58,11 @@ func resumable(r *Record) error {
 	status := r.Status()
 	switch {
 	case status == Succeeded:
-		return &NotResumableError{r.ID, "it has succeeded; submit it again with launch"}
+		return &NotResumableError{ID: r.ID, Why: "it has succeeded; submit it again with launch"}
 	case !r.Ended():
-		return &NotResumableError{r.ID, fmt.Sprintf("it is %s; cancel it first, or let it end", status)}
+		return &NotResumableError{ID: r.ID, Why: fmt.Sprintf("it is %s; cancel it first, or let it end", status)}
 	case r.Step != StepDone:
-		return &NotResumableError{r.ID, "it has ended, but its machines are still being closed; try again when they are gone"}
+		return &NotResumableError{ID: r.ID, Why: "it has ended, but its machines are still being closed; try again when they are gone", Closing: true}
 	default:
 		return nil
 	}
