@@ -214,6 +214,7 @@ func TestExtensionProblems(t *testing.T) {
 func TestMounts(t *testing.T) {
 	got := mustParse(t, `
 envs: {BUCKET: b, DIR: d, STORE: oci}
+workdir: code/$DIR
 file_mounts:
   ~/z/: ./local
   /data/$DIR: s3://${BUCKET}/x
@@ -234,6 +235,9 @@ storage_mounts:
 	}
 	if diff := cmp.Diff(want, got.Request.Tasks[0].Files); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"/here/code/d"}, got.Workdirs); diff != "" {
+		t.Errorf("workdirs (-want +got):\n%s", diff)
 	}
 	local := []string{"", "", "/here/f.txt", "", "", "", "", filepath.Join(home, "../etc"), "/here/local"}
 	if diff := cmp.Diff([][]string{local}, got.Mounts); diff != "" {

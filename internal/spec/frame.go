@@ -12,12 +12,14 @@ import (
 const (
 	frameWidth = 96 // columns of a line that are shown
 	frameLead  = 60 // of these before the fault, if the line is longer
+
+	maxLine = 4096 // bytes; a longer line is no line that somebody wrote, and is not shown
 )
 
 // frame shows the line of a problem with a mark below the place, as compilers do. It is fit for a terminal, and shows
 // no value of envs and secrets (see mask.go).
 func (r *report) frame(p Problem) string {
-	if p.Line < 1 || p.Line > len(r.lines) {
+	if p.Line < 1 || p.Line > len(r.lines) || len(r.lines[p.Line-1]) > maxLine {
 		return ""
 	}
 	line, cut := r.visibleLine(p.Line)
@@ -55,6 +57,7 @@ func (r *report) visibleLine(number int) (string, bool) {
 			line = before
 		}
 	}
+	r.public[number-1] = line // the next problem in it need not look again
 	return line, line != r.lines[number-1]
 }
 
