@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,48 +15,149 @@ import (
 	"github.com/outlast-dev/outlast/internal/follow"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/render"
+	"github.com/outlast-dev/outlast/internal/store"
 )
 
+// logsFlags say what of a job's output is shown, and how.
+type logsFlags struct {
+	sel        follow.Selection
+	noFollow   bool
+	name       string
+	stamp      bool
+	marks      bool
+	controller bool
+	folder     string
+}
+
 func logsCommand(a *app) *cobra.Command {
-	sel := follow.Selection{Task: follow.AllTasks}
+	flags := logsFlags{sel: follow.Selection{Task: follow.AllTasks}}
 	c := &cobra.Command{
 		Use:   "logs ID [TASK]",
 		Short: "Show the output of a job",
 		Long: `Show the output of a job: of all its tasks and machines in their order, or of one task, given by
 its number (from 0) or name.
 
-Standard output is exactly that of the job. The exit code tells how the job fares; without -f
-it is 101 for a job that has not ended.`,
+Standard output is exactly that of the job, unless times or marks are asked for; on a terminal
+a line tells where setup and run begin. The exit code tells how the job fares; without -f it
+is 101 for a job that has not ended.`,
 		Example: `  enqueue logs 7
   enqueue logs 7 -f --tail 20
-  enqueue logs 7 train --attempt 2`,
-		Args: usage(cobra.RangeArgs(1, 2)),
-		RunE: func(c *cobra.Command, args []string) error {
-			if sel.Tail < 0 || sel.Attempt < 0 {
-				return usagef("--tail and --attempt must not be negative")
-			}
-			var err error
-			if sel.Job, err = parseID(args[0]); err != nil {
-				return err
-			}
-			d, err := a.deployment(c.Context())
-			if err != nil {
-				return err
-			}
-			if len(args) == 2 {
-				if sel.Task, err = d.taskNamed(c.Context(), sel.Job, args[1]); err != nil {
-					return err
-				}
-			}
-			return a.followJob(c.Context(), d, sel)
-		},
+  enqueue logs 7 train --attempt 2 -t
+  enqueue logs -n nightly -f
+  enqueue logs 7 --sync-down`,
+		Args: usage(cobra.MaximumNArgs(2)),
+		RunE: func(c *cobra.Command, args []string) error { return a.logs(c.Context(), &flags, args) },
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.BoolVarP(&sel.Follow, "follow", "f", false, "go on until the job has ended")
-	f.IntVar(&sel.Attempt, "attempt", 0, "only of this attempt (see: enqueue show)")
-	f.IntVar(&sel.Tail, "tail", 0, "begin with the last N lines of the newest attempt")
+	f.BoolVarP(&flags.sel.Follow, "follow", "f", false, "go on until the job has ended")
+	f.BoolVar(&flags.noFollow, "no-follow", false, "show what there is and end, which is what happens without -f")
+	f.IntVar(&flags.sel.Attempt, "attempt", 0, "only of this attempt (see: enqueue show)")
+	f.IntVar(&flags.sel.Tail, "tail", 0, "begin with the last N lines of the newest attempt; 0 means all of all attempts")
+	f.BoolVarP(&flags.stamp, "timestamps", "t", false, "the time before each line, in UTC by the deployment's clock")
+	f.BoolVar(&flags.marks, "marks", false, "tell where setup and run begin, also in a pipe")
+	f.StringVarP(&flags.name, "name", "n", "", "the newest live job of this name, instead of ID")
+	f.BoolVar(&flags.controller, "controller", false, "what the workers have logged about the job, instead of its output")
+	f.StringVarP(&flags.folder, "sync-down", "s", "", "write all logs into a new folder below this one (default: here)")
+	f.Lookup("sync-down").NoOptDefVal = "."
 	return c
+}
+
+// check refuses flags that contradict each other.
+func (f *logsFlags) check(args []string) error {
+	switch {
+	case f.sel.Tail < 0 || f.sel.Attempt < 0:
+		return usagef("--tail and --attempt must not be negative")
+	case f.sel.Follow && f.noFollow:
+		return usagef("-f and --no-follow contradict each other")
+	case f.name == "" && len(args) == 0:
+		return usagef("which job? give its ID, or -n NAME for the newest live one of a name")
+	case (f.controller || f.folder != "") && (f.sel.Follow || f.sel.Tail > 0):
+		return usagef("--controller and --sync-down take all there is, without -f and --tail")
+	}
+	return nil
+}
+
+// logs shows, follows or downloads.
+func (a *app) logs(ctx context.Context, f *logsFlags, args []string) error {
+	if f.name != "" {
+		args = append([]string{""}, args...) // TASK is the second one
+	}
+	if err := f.check(args); err != nil {
+		return err
+	}
+	if len(args) > 2 {
+		return usagef("give either ID or -n NAME, and at most one TASK")
+	}
+	d, err := a.deployment(ctx)
+	if err != nil {
+		return err
+	}
+	if f.name != "" {
+		f.sel.Job, err = d.newestNamed(ctx, f.name)
+	} else {
+		f.sel.Job, err = parseID(args[0])
+	}
+	if err != nil {
+		return err
+	}
+	if len(args) == 2 {
+		if f.sel.Task, err = d.taskNamed(ctx, f.sel.Job, args[1]); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.folder != "":
+		return a.syncDown(ctx, d, f.sel.Job, f.folder)
+	case f.controller:
+		return a.showJournal(ctx, d, f.sel.Job)
+	}
+	return a.followOutput(ctx, d, f.sel, f.printer(a))
+}
+
+// printer writes a job's output as the flags want it. W is left open.
+func (f *logsFlags) printer(a *app) *follow.Printer {
+	p := &follow.Printer{Stamp: f.stamp}
+	if a.terminal || f.marks {
+		p.Stage = func(stage job.MarkKind) error {
+			_, err := fmt.Fprintln(p.W, a.onOut.dim(stageLine(stage)))
+			return err
+		}
+	}
+	if f.stamp {
+		p.Skew = func(ahead time.Duration) { a.say("%s", skewLine(ahead)) }
+	}
+	return p
+}
+
+func stageLine(stage job.MarkKind) string {
+	if stage == job.MarkSetup {
+		return "── setup ──"
+	}
+	return "── run ──"
+}
+
+// skewLine tells how a machine's clock differs from the deployment's, by which the times are.
+func skewLine(ahead time.Duration) string {
+	way := "ahead of"
+	if ahead < 0 {
+		way = "behind"
+	}
+	return fmt.Sprintf("the clock of the machine is %s %s the deployment's; the times are by the deployment's", ahead.Abs().Round(100*time.Millisecond), way)
+}
+
+// newestNamed finds the newest live job of a name.
+func (d *deployment) newestNamed(ctx context.Context, name string) (job.ID, error) {
+	page, err := d.store.Find(ctx, store.Query{Live: true, Name: name})
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range page.Jobs {
+		if r.Name == name {
+			return r.ID, nil
+		}
+	}
+	return 0, fmt.Errorf("no live job is named %s: %w", render.Text(name), store.ErrNotFound)
 }
 
 // taskNamed finds a task by its number or its name.
@@ -82,10 +184,16 @@ func selectAll(id job.ID, follows bool) follow.Selection {
 
 // followJob shows the output of a job, with what happens to it on standard error, and returns how it fares.
 func (a *app) followJob(ctx context.Context, d *deployment, sel follow.Selection) error {
+	return a.followOutput(ctx, d, sel, (&logsFlags{}).printer(a))
+}
+
+// followOutput is followJob with a printer.
+func (a *app) followOutput(ctx context.Context, d *deployment, sel follow.Selection, p *follow.Printer) error {
 	out, flush := a.output()
+	p.W = out
 	n := &narrator{d: d, id: sel.Job, say: a.say, status: a.status, quiet: !sel.Follow}
 	f := &follow.Follower{
-		Store: d.jobs, Out: &follow.Printer{W: out}, Archive: d.logs(ctx),
+		Store: d.jobs, Out: p, Archive: d.logs(ctx),
 		Begin:   func(at job.Attempt) { a.say("%s", beginLine(at)) },
 		Seen:    n.look,
 		Beat:    func(ctx context.Context) { n.complain(d.wake(ctx)(d.store.Follow(ctx, sel.Job))) },

@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"found": found, "runs": runs, "loses": loses, "ends": ends, "closes": closes, "writes": writes, "view": view, "reports": reports,
+			"found": found, "runs": runs, "loses": loses, "ends": ends, "closes": closes, "writes": writes, "drops": drops, "logged": logged, "view": view, "reports": reports,
 			"corrupts": corrupts, "bundles": bundles, "retires": retires, "forgets": forgets,
 			"waitfollowed": waitFollowed, "nowhere": nowhere, "waitfor": waitFor, "offers": offers, "serves": serves,
 		},
@@ -184,22 +184,52 @@ func ends(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// writes puts output where a follower looks: writes archive|tail ID TASK ATTEMPT OFFSET TEXT. The text may hold escapes
-// such as \n.
+// writes puts output where a follower looks: writes archive|tail ID TASK ATTEMPT OFFSET TEXT [MARK]... The text may hold
+// escapes such as \n; a mark is KIND:OFFSET:VALUE.
 func writes(ts *testscript.TestScript, _ bool, args []string) {
 	text, err := strconv.Unquote(`"` + args[5] + `"`)
 	ts.Check(err)
 	s := open(ts)
 	k := archive.LogKey{Job: job.ID(number(ts, args[1])), Task: number(ts, args[2]), Attempt: number(ts, args[3])}
 	offset := int64(number(ts, args[4]))
+	kinds := map[string]job.MarkKind{"time": job.MarkTime, "setup": job.MarkSetup, "run": job.MarkRun, "skew": job.MarkSkew}
+	var marks []job.Mark
+	for _, arg := range args[6:] {
+		m := strings.Split(arg, ":")
+		marks = append(marks, job.Mark{Kind: kinds[m[0]], Offset: int64(number(ts, m[1])), Value: int64(number(ts, m[2]))})
+	}
 	if args[0] == "tail" {
-		ts.Check(s.TailAppend(context.Background(), k.Job, k.Task, k.Attempt, offset, []byte(text)))
+		ts.Check(s.TailAppend(context.Background(), k.Job, k.Task, k.Attempt, offset, []byte(text), marks...))
 		return
 	}
 	files, err := archive.Open(context.Background(), s.Deployment().Archive)
 	ts.Check(err)
 	defer func() { _ = files.Close() }()
-	ts.Check(files.PutLog(context.Background(), k, offset, []byte(text)))
+	ts.Check(files.PutLog(context.Background(), k, offset, []byte(text), marks...))
+}
+
+// drops notes in the archive that a part of a log was dropped: drops ID TASK ATTEMPT FROM TO.
+func drops(ts *testscript.TestScript, _ bool, args []string) {
+	s := open(ts)
+	files, err := archive.Open(context.Background(), s.Deployment().Archive)
+	ts.Check(err)
+	defer func() { _ = files.Close() }()
+	k := archive.LogKey{Job: job.ID(number(ts, args[0])), Task: number(ts, args[1]), Attempt: number(ts, args[2])}
+	ts.Check(files.DropLog(context.Background(), k, int64(number(ts, args[3])), int64(number(ts, args[4]))))
+}
+
+// logged puts a line into a job's journal: logged redis|archive ID LINE.
+func logged(ts *testscript.TestScript, _ bool, args []string) {
+	s := open(ts)
+	id := job.ID(number(ts, args[1]))
+	if args[0] == "redis" {
+		ts.Check(s.JournalAppend(context.Background(), id, []byte(args[2]+"\n")))
+		return
+	}
+	files, err := archive.Open(context.Background(), s.Deployment().Archive)
+	ts.Check(err)
+	defer func() { _ = files.Close() }()
+	ts.Check(files.PutJournal(context.Background(), id, []byte(args[2]+"\n")))
 }
 
 // view stores a look at local/a an hour from now, with a machine for each ID/ATTEMPT: view [ID/ATTEMPT...].

@@ -136,6 +136,9 @@ func (d *driver) finish(ctx context.Context, next job.Record) error {
 		return d.quietly(err)
 	}
 	d.releaseSlot(ctx, &next)
+	if next.Step == job.StepDone {
+		d.w.cfg.Journal.ended(next.ID)
+	}
 	if !act {
 		return nil
 	}

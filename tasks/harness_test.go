@@ -87,6 +87,7 @@ func newWorker(ctx context.Context, cfg workerConfig) (*tasks.Worker, func(), er
 	if err != nil {
 		return nil, nil, err
 	}
+	journal := tasks.NewJournal()
 	rules := job.DefaultRules
 	rules.ExitGrace = 300 * time.Millisecond
 	rules.Quiet = 2 * time.Second
@@ -95,11 +96,11 @@ func newWorker(ctx context.Context, cfg workerConfig) (*tasks.Worker, func(), er
 		Sites: tasks.Sites{"local": {
 			Provider: p, Dialer: local.Dialer{}, Agent: []string{"agent"}, Dir: p.AgentDir, NoticeFile: p.NoticeFile, PowerOff: p.PowerOff, ViewEvery: time.Second,
 		}},
-		Log:  zerolog.New(os.Stderr).Level(zerolog.DebugLevel).With().Timestamp().Str("worker", cfg.Name).Logger(),
+		Log:  zerolog.New(zerolog.MultiLevelWriter(os.Stderr, journal)).Level(zerolog.DebugLevel).With().Timestamp().Str("worker", cfg.Name).Logger(),
 		Caps: store.Caps{Launches: max(cfg.Caps.Launches, 8), Live: cfg.Caps.Live},
 		// The specification's times, divided: kill -9 is to be got over within seconds here.
 		LeaseTTL: 2 * time.Second, Claim: 3 * time.Second, Silence: 2 * time.Second, Backoff: time.Second, MinAge: 3 * time.Second,
-		Points: crashAt(cfg), LogLimit: cfg.LogLimit,
+		Points: crashAt(cfg), Journal: journal, LogLimit: cfg.LogLimit,
 		PrivateWebhooks: true, HookFirst: 200 * time.Millisecond, CallbackLimit: 2 * time.Second, NoCallbacks: cfg.NoCallbacks,
 	})
 	return w, func() { _ = logs.Close() }, nil

@@ -164,3 +164,23 @@ func TestLogHasMarks(t *testing.T) {
 		t.Errorf("marks %+v", marks)
 	}
 }
+
+// Ensure that what the drivers of a job did can be read with the job, also when the workers are gone.
+func TestJournalOutlivesWorkers(t *testing.T) {
+	t.Parallel()
+	d := newDeployment(t)
+	d.worker()
+	id := d.submit(d.request("true"))
+	if rec := d.done(id); rec.Status() != job.Succeeded {
+		t.Fatalf("want SUCCEEDED:\n%s", d.describe(id))
+	}
+	a, err := archive.Open(context.Background(), d.store.Deployment().Archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	d.eventually("the journal to be in the archive", func() bool {
+		text, err := a.Journal(context.Background(), id)
+		return err == nil && strings.Contains(string(text), "the job is RUNNING") && strings.Contains(string(text), "the job is SUCCEEDED")
+	})
+}

@@ -32,6 +32,7 @@ type Config struct {
 	Archive   *archive.Archive
 	Identity  Opener // opens secrets; nil if this worker cannot
 	Log       zerolog.Logger
+	Journal   *Journal              // keeps what Log says about jobs with the jobs; nil for none
 	Metrics   prometheus.Registerer // nil for none
 	Rules     job.Rules             // Deployment is filled in
 	Caps      store.Caps
@@ -112,6 +113,7 @@ type Worker struct {
 	bodies    sync.WaitGroup // looks that outlive their tick
 	loops     sync.WaitGroup
 	servers   []*asynq.Server
+	journaled func() // writes the last lines of the journal
 	started   job.Time
 	reported  atomic.Pointer[error] // what came of the last report
 	refused   atomic.Pointer[error] // why this worker takes no work at all
@@ -139,7 +141,7 @@ func New(cfg Config) *Worker {
 		archive: cfg.Archive, identity: cfg.Identity, leases: lease.NewKeeper(cfg.Store.Redis(), cfg.LeaseTTL), metrics: newMetrics(cfg.Metrics),
 		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second, claim: cfg.Claim, silence: cfg.Silence, logLimit: cfg.LogLimit,
 		sender: hook.NewSender(cfg.PrivateWebhooks, cfg.Version), callbackLimit: cmp.Or(cfg.CallbackLimit, hook.CallbackLimit),
-		places: newPlaces(cfg.Looks, cfg.Claim/15),
+		journaled: func() {}, places: newPlaces(cfg.Looks, cfg.Claim/15),
 	}
 	w.stopping, w.stop = context.WithCancelCause(context.Background())
 	return w
@@ -160,6 +162,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	}
 	w.started = now
 	w.loops.Go(w.report)
+	w.journaled = w.cfg.Journal.start(w.store, w.archive)
 	if err := w.fit(); err != nil {
 		w.refused.Store(&err)
 		w.log.Error().Err(err).Msg("this worker takes no work")
@@ -248,6 +251,7 @@ func (w *Worker) Stop() {
 	all.Wait()
 	w.bodies.Wait()
 	w.loops.Wait()
+	w.journaled() // last: what was done until now is to be in it
 }
 
 // Ready returns nil, or why the worker does not serve: it takes no work at all, or cannot write to the store for now.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/config"
 	"github.com/outlast-dev/outlast/internal/devredis"
+	"github.com/outlast-dev/outlast/tasks"
 )
 
 func devCommand() *cobra.Command {
@@ -40,7 +41,8 @@ that run when it ends go on, and are found again when it is started again.`,
 
 // dev starts Redis, unless the settings name one, then a worker, and tells clients where they are.
 func dev(ctx context.Context, cfg config.Config) (err error) {
-	log, err := newLog(cfg)
+	journal := tasks.NewJournal()
+	log, err := newLog(cfg, journal)
 	if err != nil {
 		return err
 	}
@@ -53,7 +55,7 @@ func dev(ctx context.Context, cfg config.Config) (err error) {
 		redisGone = server.Done()
 		defer func() { err = errors.Join(err, stopRedis(server)) }()
 	}
-	s, err := start(ctx, cfg, log)
+	s, err := start(ctx, cfg, log, journal)
 	if err != nil {
 		return err
 	}

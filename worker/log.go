@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -11,21 +12,22 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/outlast-dev/outlast/internal/config"
+	"github.com/outlast-dev/outlast/tasks"
 )
 
-// newLog makes the worker's log on standard error: for people on a terminal, JSON elsewhere.
-func newLog(cfg config.Config) (zerolog.Logger, error) {
+// newLog makes the worker's log on standard error: for people on a terminal, JSON elsewhere. The journal gets the same lines.
+func newLog(cfg config.Config, journal *tasks.Journal) (zerolog.Logger, error) {
 	level, err := zerolog.ParseLevel(cfg.LogLevel)
 	if err != nil {
 		return zerolog.Logger{}, fmt.Errorf("log_level: %w", err)
 	}
 	zerolog.TimeFieldFormat = time.RFC3339Nano
-	log := zerolog.New(os.Stderr)
+	var out io.Writer = os.Stderr
 	terminal := isatty.IsTerminal(os.Stderr.Fd())
 	if cfg.LogFormat == config.LogConsole || cfg.LogFormat == config.LogAuto && terminal {
-		log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000", NoColor: !terminal || os.Getenv("NO_COLOR") != ""})
+		out = zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000", NoColor: !terminal || os.Getenv("NO_COLOR") != ""}
 	}
-	log = log.Level(level).With().Timestamp().Logger()
+	log := zerolog.New(zerolog.MultiLevelWriter(out, journal)).Level(level).With().Timestamp().Logger()
 	// go-redis writes about five lines a second while Redis is away.
 	redis.SetLogger(redisLog{log.Sample(&zerolog.BurstSampler{Burst: 3, Period: 10 * time.Second})})
 	return log, nil

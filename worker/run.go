@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlast-dev/outlast/internal/config"
+	"github.com/outlast-dev/outlast/tasks"
 )
 
 func runCommand() *cobra.Command {
@@ -36,11 +37,12 @@ jobs over to the other workers and ends; the machines and what runs on them go o
 }
 
 func run(ctx context.Context, cfg config.Config) error {
-	log, err := newLog(cfg)
+	journal := tasks.NewJournal()
+	log, err := newLog(cfg, journal)
 	if err != nil {
 		return err
 	}
-	s, err := start(ctx, cfg, log)
+	s, err := start(ctx, cfg, log, journal)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ type service struct {
 const httpPatience = 5 * time.Second
 
 // start connects, opens the deployment or founds it, and begins to work.
-func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *service, err error) {
+func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *tasks.Journal) (_ *service, err error) {
 	s := &service{}
 	var looping context.Context
 	looping, s.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -87,7 +87,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *servi
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), tasks.NewCollector(st))
 	s.worker = tasks.New(tasks.Config{
 		Name: cfg.Worker, Version: version.String(), Store: st, Queue: queue, Sites: sites, Archive: s.archive, Identity: key.opener(),
-		Log: log.With().Str("worker", cfg.Worker).Logger(), Metrics: metrics, Rules: rules(cfg),
+		Log: log.With().Str("worker", cfg.Worker).Logger(), Journal: journal, Metrics: metrics, Rules: rules(cfg),
 		Caps: caps(cfg), Retention: retention(cfg), NoCallbacks: !cfg.Callbacks, PrivateWebhooks: cfg.Webhooks.Private,
 		LeaseTTL: cfg.Lease, Claim: cfg.Claim, Backoff: cfg.Backoff, LogLimit: int64(cfg.LogLimit), Looks: cfg.Concurrency.Watch, Acts: cfg.Concurrency.Acts,
 		Ready: fit(cfg, st, key),

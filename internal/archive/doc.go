@@ -3,6 +3,7 @@
 //
 //	bundles/<sha256>.tar.gz                                  a directory, packed the same way each time
 //	logs/<job>/<task>/<attempt>/<node>/<from>-<to>.zst       bytes from..to of one node's log, and their marks
+//	logs/<job>/journal.zst                                   what workers have logged about a job
 //	logs/<job>/<task>/<attempt>/<node>/<from>-<to>.dropped   nothing: these bytes were dropped, the log was too long
 //	jobs/<down>/<down>.json.zst                              all about a job that has left Redis; names count down
 //	expiry/<rule>/<hour>/<job>-<bytes>                       a mark: when the logs of a job are to go

@@ -101,8 +101,11 @@ func (a *Archive) LogSize(ctx context.Context, key LogKey) (LogInfo, error) {
 	return inform(key, segments), nil
 }
 
-// RemoveLogs deletes all logs of a job.
+// RemoveLogs deletes all logs of a job, and its journal.
 func (a *Archive) RemoveLogs(ctx context.Context, id job.ID) error {
+	if err := a.remove(ctx, journalOf(id)); err != nil {
+		return err
+	}
 	return a.list(ctx, prefixOfJob(id), func(k LogKey, s segment) error { return a.remove(ctx, k.object(s)) })
 }
 

@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -98,7 +99,11 @@ func (l *Log) bridge(ctx context.Context, out Out, to int64) error {
 		return nil
 	}
 	l.holeSince = time.Time{}
-	return l.skip(out, to)
+	if err := out.Note(fmt.Sprintf("[outlast: %d bytes are passed over here, to keep up with the output]\n", to-l.offset)); err != nil {
+		return err
+	}
+	l.offset = to
+	return nil
 }
 
 // Rest shows the rest of an attempt that is over.

@@ -75,7 +75,7 @@ func TestLogTellsOfAHole(t *testing.T) {
 		w.tail(0, 1, 20, "five\n")
 		look()
 		time.Sleep(patience) // fake time
-		if got, want := look(), "one\ntwo\nthree\n[outlast: 6 bytes are missing here]\nfive\n"; got != want {
+		if got, want := look(), "one\ntwo\nthree\n[outlast: 6 bytes are passed over here, to keep up with the output]\nfive\n"; got != want {
 			t.Errorf("shown after waiting (-want +got):\n%s", cmp.Diff(want, got))
 		}
 	})

@@ -8,6 +8,7 @@
 //	ol:{s03}:req:7     the request, as JSON         ol:{s03}:sec:7   sealed secrets, until the job is done
 //	ol:{s03}:ev:7      its history, bounded         ol:{s03}:past:7  its attempts that are gone, bounded
 //	ol:{s03}:lease:7   the redsync lock of an act   ol:{s03}:tail:…  live tails of logs, bounded and fleeting
+//	ol:{s03}:jrn:7    what workers have logged about the job, bounded
 //	ol:{s03}:due       job → when somebody must look again. It is timer, lease and sweep in one, and holds every job that is not done
 //	ol:{s03}:ended     job → when it ended          ol:{s03}:st:…    one per status: the jobs in it, by id
 //	ol:{s03}:brief     job → when its logs are due, of those that ended and say so themselves

@@ -51,7 +51,7 @@ type scripts struct {
 	submit, claim, begin, beat, commit, redispatch, wake, cancelWhere, handover      *redis.Script
 	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead, viewPut, rotate *redis.Script
 	resume, find, retirable, retire                                                  *redis.Script
-	hookClaim, hookSave, hookRelease                                                 *redis.Script
+	hookClaim, hookSave, hookRelease, journalAppend                                  *redis.Script
 }
 
 func loadScripts() scripts {
@@ -59,7 +59,7 @@ func loadScripts() scripts {
 		submit: script("news", "submit"), claim: script("claim"), begin: script("begin"), beat: script("beat"), commit: script("index", "news", "commit"),
 		redispatch: script("redispatch"), wake: script("wake"), cancelWhere: script("cancel_where"), handover: script("handover"),
 		resume: script("index", "news", "resume"), find: script("find"), retirable: script("retirable"), retire: script("retire"),
-		hookClaim: script("hook_claim"), hookSave: script("hook_save"), hookRelease: script("hook_release"),
+		hookClaim: script("hook_claim"), hookSave: script("hook_save"), hookRelease: script("hook_release"), journalAppend: script("journal_append"),
 		chainBegin: script("chain_begin"), chainEnd: script("chain_end"), chainReclaim: script("chain_reclaim"),
 		admit: script("admit"), tailAppend: script("tail_append"), tailRead: script("tail_read"), viewPut: script("view_put"), rotate: script("rotate"),
 	}
