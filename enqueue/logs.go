@@ -218,6 +218,22 @@ func (a *app) followOutput(ctx context.Context, d *deployment, sel follow.Select
 	return outcome(status)
 }
 
+// tellRemoved says why the output of a job is not there any more, if it was removed.
+func (d *deployment) tellRemoved(ctx context.Context, id job.ID, out follow.Out) error {
+	files, err := d.archive(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // it was told before
+	}
+	notice, err := files.Notice(ctx, id)
+	switch {
+	case errors.Is(err, archive.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return out.Note(notice.String() + "\n")
+}
+
 // logs is the archive, or nil if it cannot be opened: then the live tails have to do.
 func (d *deployment) logs(ctx context.Context) follow.Archive {
 	files, err := d.archive(ctx)

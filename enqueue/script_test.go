@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"found": found, "runs": runs, "loses": loses, "ends": ends, "closes": closes, "writes": writes, "drops": drops, "logged": logged, "view": view, "reports": reports,
+			"found": found, "runs": runs, "loses": loses, "ends": ends, "closes": closes, "writes": writes, "drops": drops, "removed": removed, "logged": logged, "view": view, "reports": reports,
 			"corrupts": corrupts, "bundles": bundles, "retires": retires, "forgets": forgets,
 			"waitfollowed": waitFollowed, "nowhere": nowhere, "waitfor": waitFor, "offers": offers, "serves": serves,
 		},
@@ -216,6 +216,15 @@ func drops(ts *testscript.TestScript, _ bool, args []string) {
 	defer func() { _ = files.Close() }()
 	k := archive.LogKey{Job: job.ID(number(ts, args[0])), Task: number(ts, args[1]), Attempt: number(ts, args[2])}
 	ts.Check(files.DropLog(context.Background(), k, int64(number(ts, args[3])), int64(number(ts, args[4]))))
+}
+
+// removed leaves the notice that a job's logs were removed: removed ID.
+func removed(ts *testscript.TestScript, _ bool, args []string) {
+	files, err := archive.Open(context.Background(), open(ts).Deployment().Archive)
+	ts.Check(err)
+	defer func() { _ = files.Close() }()
+	at := job.TimeOf(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
+	ts.Check(files.PutNotice(context.Background(), archive.Notice{Job: job.ID(number(ts, args[0])), At: at, After: 7 * 24 * time.Hour}))
 }
 
 // logged puts a line into a job's journal: logged redis|archive ID LINE.

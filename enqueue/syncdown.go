@@ -26,6 +26,7 @@ import (
 //	job-7/events.json                    as events -o json, in a list
 //	job-7/controller.log                 as logs --controller
 //	job-7/task-0-NAME/attempt-1/run.log  the output, as logs prints it into a pipe
+//	job-7/logs-removed.txt               if the output was removed: when and why
 func (a *app) syncDown(ctx context.Context, d *deployment, id job.ID, below string) error {
 	h, _, err := d.history(ctx, id)
 	if err != nil {
@@ -44,6 +45,9 @@ func (a *app) syncDown(ctx context.Context, d *deployment, id job.ID, below stri
 		a.writeEvents(ctx, d, id, filepath.Join(folder, "events.json")),
 		writeFile(filepath.Join(folder, "controller.log"), func(w io.Writer) error { return d.writeJournal(ctx, id, w) }),
 	)
+	if err == nil && len(keys) == 0 {
+		err = d.writeRemoved(ctx, id, filepath.Join(folder, "logs-removed.txt"))
+	}
 	for _, key := range keys {
 		if err != nil {
 			break
@@ -143,6 +147,18 @@ func (d *deployment) writeLog(ctx context.Context, key archive.LogKey, folder st
 	}
 	return writeFile(filepath.Join(folder, name), func(w io.Writer) error {
 		return (&follow.Log{Store: d.jobs, Archive: files, Key: key}).Rest(ctx, &follow.Printer{W: w})
+	})
+}
+
+// writeRemoved says why the output of a job is not there any more, if it was removed.
+func (d *deployment) writeRemoved(ctx context.Context, id job.ID, path string) error {
+	var text bytes.Buffer
+	if err := d.tellRemoved(ctx, id, &follow.Printer{W: &text}); err != nil || text.Len() == 0 {
+		return err
+	}
+	return writeFile(path, func(w io.Writer) error {
+		_, err := text.WriteTo(w)
+		return err
 	})
 }
 

@@ -98,6 +98,13 @@ func (w *Worker) retire(ctx context.Context, id job.ID, now job.Time) error {
 	if err := w.archive.PutJob(ctx, doc); err != nil {
 		return err
 	}
+	journal, err := w.store.Journal(ctx, id)
+	if err == nil && len(journal) > 0 { // its worker may have died before it did so
+		err = w.archive.PutJournal(ctx, id, journal)
+	}
+	if err != nil {
+		return err
+	}
 	w.at("retire: document")
 	size, err := w.archive.LogBytes(ctx, id)
 	if err != nil {
