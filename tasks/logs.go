@@ -24,8 +24,8 @@ const (
 	// DefaultLogLimit is how much of an attempt's log its node keeps, and so the archive.
 	DefaultLogLimit = 256 << 20
 
-	pollBytes   = 64 << 10           // of the log in the answer that a look asks for
-	moreBytes   = 256 << 10          // in the further ones of a look, if there is more
+	pollBytes   = 64 << 10           // of the log in an answer of the agent, for the tail: it cuts nothing that is not archived
+	moreBytes   = 256 << 10          // in one that goes straight to the archive
 	lookBytes   = 1 << 20            // of the log in one look: more is left for the next one
 	lagBytes    = 8 << 20            // that the tail may be behind; then it goes on with the newest
 	keepBytes   = store.TailSize / 4 // gathered in the tail before a piece goes to the archive
@@ -94,7 +94,7 @@ func (l *logTrip) follow(ctx context.Context, s agent.Status) error {
 		if moved += len(p.data); moved >= lookBytes || l.probe.Tail >= p.size {
 			break
 		}
-		p, err = l.read(ctx, l.probe.Tail, moreBytes)
+		p, err = l.read(ctx, l.probe.Tail, pollBytes)
 	}
 	if err == nil && (l.probe.State == job.RunExited || l.timeToKeep()) {
 		err = l.keep(ctx, 1)
