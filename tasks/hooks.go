@@ -212,8 +212,8 @@ func (t *teller) tellOne(ctx context.Context, r receiver) (job.Time, error) {
 		switch {
 		case t.now() < p.Due:
 			return p.Due, nil
-		case time.Now().After(t.until) || ctx.Err() != nil:
-			return t.now(), nil // go on soon
+		case t.stops(ctx):
+			return t.now(), nil // somebody goes on soon
 		}
 		next, moved, err := t.try(ctx, r, m, p)
 		if err != nil {
@@ -228,6 +228,9 @@ func (t *teller) tellOne(ctx context.Context, r receiver) (job.Time, error) {
 	}
 	return 0, t.save(ctx, r, at, p, nil) // past what it does not want to hear
 }
+
+// stops reports whether it is others' turn, or this worker stops.
+func (t *teller) stops(ctx context.Context) bool { return time.Now().After(t.until) || ctx.Err() != nil }
 
 // try tells one receiver one message, once. Moved says that the message is done with: delivered, or given up.
 func (t *teller) try(ctx context.Context, r receiver, m *hook.Message, p hook.Progress) (next hook.Progress, moved bool, err error) {
