@@ -230,7 +230,9 @@ func (t *teller) tellOne(ctx context.Context, r receiver) (job.Time, error) {
 }
 
 // stops reports whether it is others' turn, or this worker stops.
-func (t *teller) stops(ctx context.Context) bool { return time.Now().After(t.until) || ctx.Err() != nil }
+func (t *teller) stops(ctx context.Context) bool {
+	return time.Now().After(t.until) || ctx.Err() != nil
+}
 
 // try tells one receiver one message, once. Moved says that the message is done with: delivered, or given up.
 func (t *teller) try(ctx context.Context, r receiver, m *hook.Message, p hook.Progress) (next hook.Progress, moved bool, err error) {
