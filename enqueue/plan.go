@@ -197,6 +197,9 @@ func amount(n float64) string {
 	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
+// shownReasons is how many reasons are shown; -o wide shows all offers with theirs.
+const shownReasons = 10
+
 // ruledOut tells why the other offers are not taken: one line for each reason, or with -o wide for each offer.
 func (a *app) ruledOut(offers []account.PlannedOffer) error {
 	if len(offers) == 0 {
@@ -209,7 +212,8 @@ func (a *app) ruledOut(offers []account.PlannedOffer) error {
 		}
 		return nil
 	}
-	for _, g := range place.GroupByReason(ranked(offers)) {
+	groups := place.GroupByReason(ranked(offers))
+	for _, g := range groups[:min(len(groups), shownReasons)] {
 		which := account.Short(g.First)
 		switch {
 		case g.N == len(offers) && g.N > 1:
@@ -218,6 +222,9 @@ func (a *app) ruledOut(offers []account.PlannedOffer) error {
 			which += fmt.Sprintf(" and %d more", g.N-1)
 		}
 		fmt.Fprintf(a.out, "  %s: %s\n", which, render.Text(g.Reason))
+	}
+	if more := len(groups) - shownReasons; more > 0 {
+		fmt.Fprintf(a.out, "  ... and %d more reasons (-o wide shows all)\n", more)
 	}
 	return nil
 }
