@@ -16,10 +16,11 @@ import (
 // event is one of a stream.
 type event struct{ kind, id, text string }
 
-// stream opens a stream of events, which ends with the test or with the context.
-func stream(t *testing.T, ctx context.Context, url, last string) (*http.Response, func() (event, bool)) { //nolint:revive // t first, as everywhere in tests
+// stream opens a stream of events, which ends with the test or with the context. It returns the code of the answer, and
+// what reads one event after the other.
+func stream(t *testing.T, ctx context.Context, url, last string) (int, func() (event, bool)) { //nolint:revive // t first, as everywhere in tests
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, "GET", url, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func stream(t *testing.T, ctx context.Context, url, last string) (*http.Response
 	t.Cleanup(func() { resp.Body.Close() })
 	scan := bufio.NewScanner(resp.Body)
 	scan.Buffer(nil, 1<<20)
-	return resp, func() (event, bool) {
+	return resp.StatusCode, func() (event, bool) {
 		var e event
 		for scan.Scan() {
 			name, value, _ := strings.Cut(scan.Text(), ": ")
@@ -108,9 +109,9 @@ func TestLive(t *testing.T) {
 		t.Errorf("after all of it came %q", e)
 	}
 	for _, bad := range []string{"x", "1.2", "0.1.-5", "0.0.1", "5.1.0", "0.1.99999999999999999999"} {
-		resp, next := stream(t, t.Context(), w.Server.URL()+jobPath(id)+"/live?from="+bad, "")
-		if e, ok := next(); resp.StatusCode != 400 && (!ok || e.kind != "end") {
-			t.Errorf("position %s: %d %q", bad, resp.StatusCode, e)
+		code, next := stream(t, t.Context(), w.Server.URL()+jobPath(id)+"/live?from="+bad, "")
+		if e, ok := next(); code != http.StatusBadRequest && (!ok || e.kind != "end") {
+			t.Errorf("position %s: %d %q", bad, code, e)
 		}
 	}
 }
@@ -127,12 +128,12 @@ func TestStreamsAreBoundedAndEnd(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		leave[i] = cancel
-		if resp, _ := stream(t, ctx, url, ""); resp.StatusCode != 200 {
-			t.Fatalf("stream %d: %d", i, resp.StatusCode)
+		if code, _ := stream(t, ctx, url, ""); code != http.StatusOK {
+			t.Fatalf("stream %d: %d", i, code)
 		}
 	}
-	if resp, _ := stream(t, t.Context(), url, ""); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
-		t.Errorf("one stream too many: %d", resp.StatusCode)
+	if got := get(t, url); got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
+		t.Errorf("one stream too many: %d", got.code)
 	}
 	if got := get(t, w.Server.URL()+"/api/v1"+jobPath(id)+"/logs?follow=1"); got.code != 503 {
 		t.Errorf("one follower too many: %d", got.code)
@@ -140,8 +141,8 @@ func TestStreamsAreBoundedAndEnd(t *testing.T) {
 	leave[0]()
 	var next func() (event, bool)
 	for deadline := time.Now().Add(time.Minute); ; {
-		resp, n := stream(t, t.Context(), url, "")
-		if next = n; resp.StatusCode == 200 {
+		code, n := stream(t, t.Context(), url, "")
+		if next = n; code == http.StatusOK {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -82,7 +82,7 @@ func TestLogin(t *testing.T) {
 	w := guarded(t)
 	id := w.Submit(request("train"))
 	browser, resp := logIn(t, w, "ada", "/workers")
-	if resp.StatusCode != 303 || resp.Header.Get("Location") != "/workers" {
+	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/workers" {
 		t.Fatalf("login: %d to %s", resp.StatusCode, resp.Header.Get("Location"))
 	}
 	c := resp.Header.Get("Set-Cookie")
@@ -176,7 +176,7 @@ func TestGuessesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if resp.StatusCode != 200 {
+	if resp.StatusCode != http.StatusOK {
 		t.Errorf("a session got %d", resp.StatusCode)
 	}
 	browser.CloseIdleConnections()

@@ -50,7 +50,7 @@ func TestGate(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g.now = func() time.Time { return now }
 	from := func(addr string) *http.Request {
-		r := httptest.NewRequest("GET", "/", nil)
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = addr
 		return r
 	}

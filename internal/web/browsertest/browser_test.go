@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, "start chromium:", err)
 			os.Exit(1)
 		}
-		chromium = browser
+		chromium = browser //nolint:fatcontext // made once
 		stop = func() {
 			stopBrowser()
 			stopAlloc()
