@@ -69,9 +69,10 @@ func journalText(line []byte) string {
 		return render.Text(fmt.Sprint(v))
 	}
 	delete(fields, "job")
-	text := fmt.Sprintf("%s  %s  %-5s  %s", take("time"), take("worker"), take("level"), take("message"))
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s  %s  %-5s  %s", take("time"), take("worker"), take("level"), take("message"))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		text += "  " + render.Text(name) + "=" + take(name)
+		text.WriteString("  " + render.Text(name) + "=" + take(name))
 	}
-	return text
+	return text.String()
 }

@@ -11,7 +11,7 @@ import (
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	d := dir(t.TempDir())
-	at := func(ms int64) time.Time { return time.UnixMilli(ms) }
+	at := time.UnixMilli
 	m := newMarker(d)
 	m.stage(stageSetup, 0, at(1000))
 	m.grew(10, at(2000))

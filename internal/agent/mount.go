@@ -102,7 +102,7 @@ func (m mount) check() error {
 	case m.path == "", len(m.path) > 4096, strings.ContainsFunc(m.path, unicode.IsControl):
 		return fmt.Errorf("%q %w: it is no path", m.path, errMount)
 	case strings.Contains("/"+m.path+"/", "/../"):
-		return fmt.Errorf("%s %w: it must not hold ..", m.path, errMount)
+		return fmt.Errorf("%s %w: .. is not allowed in it", m.path, errMount)
 	case m.file != "" && (!filepath.IsLocal(m.file) || strings.ContainsFunc(m.file, unicode.IsControl)):
 		return fmt.Errorf("%q %w: it is no name within the bundle", m.file, errMount)
 	}

@@ -64,7 +64,7 @@ func TestMountRefuses(t *testing.T) {
 	for _, tc := range []struct{ path, file, want string }{
 		{there, "", "not written over"}, {filepath.Join(out, "link"), "", "not written over"}, {"has", "", "not written over"},
 		{filepath.Join(there, "below"), "", "not a directory"}, {"escape/new", "", "escapes"},
-		{"../up", "", "must not hold .."}, {"/tmp/../etc/x", "", "must not hold .."}, {"", "", "no path"}, {"a\nb", "", "no path"},
+		{"../up", "", ".. is not allowed"}, {"/tmp/../etc/x", "", ".. is not allowed"}, {"", "", "no path"}, {"a\nb", "", "no path"},
 		{"/proc/x", "", "to the system"}, {"/", "", "there already"}, {"~/", "", "there already"}, {".", "", "there already"},
 		{n.dir.path("lock"), "", "to the agent"}, {"x", "../../etc/passwd", "no name"}, {"x", "b.txt", `no "b.txt"`},
 	} {

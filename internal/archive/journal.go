@@ -3,14 +3,13 @@ package archive
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"gocloud.dev/blob"
 
 	"github.com/outlast-dev/outlast/internal/job"
 )
 
-func journalOf(id job.ID) string { return fmt.Sprintf("%sjournal.zst", prefixOfJob(id)) }
+func journalOf(id job.ID) string { return prefixOfJob(id) + "journal.zst" }
 
 // PutJournal stores what workers have logged about a job, in place of what was stored before.
 func (a *Archive) PutJournal(ctx context.Context, id job.ID, lines []byte) error {
