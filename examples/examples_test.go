@@ -15,15 +15,24 @@ import (
 	"github.com/outlast-dev/outlast/internal/spec"
 )
 
-// TestExamplesParse ensures that every example is a job file.
+// TestExamplesParse ensures that every example is a job file, and that the list here knows it. That they run is ensured by
+// TestExamples of the worker.
 func TestExamplesParse(t *testing.T) {
 	files, err := filepath.Glob("*.yaml")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("found examples %v, error %v", files, err)
 	}
+	list, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]string{"CHAT_URL": "https://chat.example.com/hooks/1"}
 	for _, f := range files {
-		if _, err := spec.ParseFile(f, spec.Options{}); err != nil {
+		if _, err := spec.ParseFile(f, spec.Options{Secret: given}); err != nil {
 			t.Error(err)
+		}
+		if !strings.Contains(string(list), "]("+f+")") {
+			t.Errorf("README.md does not list %s", f)
 		}
 	}
 }
