@@ -25,7 +25,7 @@ func bearer(token string) func(*http.Request) {
 func page(r *http.Request) { r.Header.Set("Accept", "text/html,*/*;q=0.8") }
 
 // logIn logs a browser in and returns it.
-func logIn(t *testing.T, w *webtest.World, name, next string) (*http.Client, *http.Response) {
+func logIn(t *testing.T, w *webtest.World, name, next string) (*http.Client, answer) {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -37,7 +37,7 @@ func logIn(t *testing.T, w *webtest.World, name, next string) (*http.Client, *ht
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	return browser, resp
+	return browser, answer{code: resp.StatusCode, header: resp.Header}
 }
 
 // Ensure that with a token everything but what a login needs asks for it, that programs give it with each request, and
@@ -81,11 +81,11 @@ func TestToken(t *testing.T) {
 func TestLogin(t *testing.T) {
 	w := guarded(t)
 	id := w.Submit(request("train"))
-	browser, resp := logIn(t, w, "ada", "/workers")
-	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/workers" {
-		t.Fatalf("login: %d to %s", resp.StatusCode, resp.Header.Get("Location"))
+	browser, got := logIn(t, w, "ada", "/workers")
+	if got.code != http.StatusSeeOther || got.header.Get("Location") != "/workers" {
+		t.Fatalf("login: %d to %s", got.code, got.header.Get("Location"))
 	}
-	c := resp.Header.Get("Set-Cookie")
+	c := got.header.Get("Set-Cookie")
 	for _, attribute := range []string{"HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"} {
 		if !strings.Contains(c, attribute) {
 			t.Errorf("the cookie has no %s: %s", attribute, c)
@@ -133,8 +133,8 @@ func TestLoginLeadsNowhereElse(t *testing.T) {
 		"": "/", "/jobs/7?task=1#output": "/jobs/7?task=1#output", "//evil.example": "/", "https://evil.example": "/",
 		`/\evil.example`: "/", "/\tevil": "/", "javascript:alert(1)": "/", "/login": "/",
 	} {
-		if _, resp := logIn(t, w, "", next); resp.Header.Get("Location") != want {
-			t.Errorf("next %q leads to %q, want %q", next, resp.Header.Get("Location"), want)
+		if _, got := logIn(t, w, "", next); got.header.Get("Location") != want {
+			t.Errorf("next %q leads to %q, want %q", next, got.header.Get("Location"), want)
 		}
 	}
 	got := ask(t, "POST", w.Server.URL()+"/login", url.Values{"token": {token}}.Encode(), func(r *http.Request) {
