@@ -158,16 +158,11 @@ func (s *Server) changeable(ctx context.Context, id job.ID) (job.Record, error) 
 
 // doAction does what a form asks for, and leads back to the job.
 func (s *Server) doAction(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	id, a, err := s.wanted(r)
 	if err != nil {
 		return err
 	}
 	if err := r.ParseForm(); err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return err
-		}
 		return badRequest("This form cannot be read.")
 	}
 	grace, err := parseGrace(r.PostForm.Get("grace"))

@@ -122,7 +122,6 @@ type apiResult struct {
 // apiAction changes a job. A browser cannot be made to do it by a page elsewhere: where there is a token, it must be
 // given as a bearer; and the content must be JSON, which a form is not.
 func (s *Server) apiAction(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	id, a, err := s.wanted(r)
 	if err != nil {
 		return err

@@ -71,7 +71,9 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) error {
 	defer done()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
-	e := &events{out: &paced{w: w, c: http.NewResponseController(w)}, cancel: done, known: outline(&rec)}
+	out := &paced{w: w, c: http.NewResponseController(w)}
+	defer out.extend()
+	e := &events{out: out, cancel: done, known: outline(&rec)}
 	e.send("", "", "retry: 2000\n\n")
 	s.feed(ctx, e, id, follow.Selection{Job: id, Task: sel.Task, Attempt: sel.Attempt, Follow: true, From: from})
 	return nil

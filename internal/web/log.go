@@ -313,6 +313,7 @@ func (s *Server) sendLog(w http.ResponseWriter, r *http.Request, sel follow.Sele
 	ctx, done := s.stream(r)
 	defer done()
 	out := &paced{w: w, c: http.NewResponseController(w)}
+	defer out.extend()
 	f := &follow.Follower{Store: s.shelf, Archive: s.cfg.Archive, Out: out, Broken: func(err error) { _ = s.unreadable(err) }}
 	if sel.Follow {
 		f.Seen = func(context.Context, job.Record) { _ = out.c.Flush() }
@@ -324,21 +325,4 @@ func (s *Server) sendLog(w http.ResponseWriter, r *http.Request, sel follow.Sele
 		return nil
 	}
 	return err
-}
-
-// paced gives each write a deadline of its own: a reader may be slow, but not for ever.
-type paced struct {
-	w http.ResponseWriter
-	c *http.ResponseController
-	n int64
-}
-
-// writeWithin bounds one write to a visitor.
-const writeWithin = 30 * time.Second
-
-func (p *paced) Write(b []byte) (int, error) {
-	_ = p.c.SetWriteDeadline(time.Now().Add(writeWithin)) // all our connections can
-	n, err := p.w.Write(b)
-	p.n += int64(n)
-	return n, err
 }

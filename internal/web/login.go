@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// maxForm bounds what a form may bring.
-const maxForm = 16 << 10
-
 // loginView is the login page.
 type loginView struct {
 	Next    string
@@ -27,7 +24,6 @@ func (s *Server) askLogin(w http.ResponseWriter, r *http.Request) {
 
 // login takes the token once, and gives a session for it.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	next, name := localPath(r.PostFormValue("next")), shortName(r.PostFormValue("name"))
 	if !s.gate.needed {
 		http.Redirect(w, r, next, http.StatusSeeOther)

@@ -67,7 +67,10 @@ func Start(cfg Config) (*Server, error) {
 		failed: make(chan error, 1), streams: make(chan struct{}, maxStreams),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
-	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	s.http = &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		WriteTimeout: time.Minute, // of what is no stream: those are paced
+	}
 	s.http.RegisterOnShutdown(s.close)
 	go func() {
 		defer close(s.failed)
@@ -120,7 +123,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /api/", s.api(func(http.ResponseWriter, *http.Request) error { return errNoPage }))
 
 	mux.HandleFunc("GET /", s.page(func(http.ResponseWriter, *http.Request) error { return errNoPage }))
-	return headers(s.gate.guard(knownHost(s.cfg.Token != "", http.NewCrossOriginProtection().Handler(mux))))
+	return headers(bounded(bringWithin, s.gate.guard(knownHost(s.cfg.Token != "", http.NewCrossOriginProtection().Handler(mux)))))
 }
 
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {

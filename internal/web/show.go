@@ -70,12 +70,9 @@ func (s *Server) explain(r *http.Request, err error) (int, string) {
 	var m *mistake
 	var corrupt *store.CorruptError
 	var refused *job.NotResumableError
-	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &m):
 		return m.code, m.text
-	case errors.As(err, &tooLarge):
-		return http.StatusRequestEntityTooLarge, "That is too much for one form."
 	case errors.As(err, &refused):
 		return http.StatusConflict, refused.Error()
 	case errors.Is(r.Context().Err(), context.Canceled):
