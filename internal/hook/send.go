@@ -88,24 +88,6 @@ func sameHost(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-var (
-	shared = netip.MustParsePrefix("100.64.0.0/10") // of carriers; one cloud serves its metadata there
-	nat64  = netip.MustParsePrefix("64:ff9b::/96")  // leads to IPv4 addresses of any kind
-)
-
-// reachable reports whether a webhook may be sent to an address.
-func reachable(ip netip.Addr, private bool) bool {
-	ip = ip.Unmap()
-	switch {
-	case !ip.IsValid(), ip.IsUnspecified(), ip.IsMulticast(), ip.IsLinkLocalUnicast(), ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return false
-	case ip.IsLoopback(), ip.IsPrivate(), shared.Contains(ip), nat64.Contains(ip):
-		return private
-	default:
-		return true
-	}
-}
-
 // CheckURL refuses what is no URL of a webhook. The error does not quote it: it may hold a password.
 func CheckURL(raw string) error {
 	u, err := url.Parse(raw)

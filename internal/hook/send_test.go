@@ -226,8 +226,11 @@ func TestWhereItMayGo(t *testing.T) {
 	}{
 		{"93.184.216.34", true, true}, {"2606:2800:220:1::1", true, true},
 		{"127.0.0.1", false, true}, {"::1", false, true}, {"::ffff:127.0.0.1", false, true},
-		{"10.1.2.3", false, true}, {"192.168.0.1", false, true}, {"172.16.0.1", false, true}, {"fd00:ec2::254", false, true},
-		{"100.100.100.200", false, true}, {"64:ff9b::7f00:1", false, true},
+		{"10.1.2.3", false, true}, {"192.168.0.1", false, true}, {"172.16.0.1", false, true}, {"fd00::1", false, true}, {"fec0::1", false, true},
+		{"100.64.0.1", false, true}, {"198.18.0.1", false, true}, {"192.0.0.1", false, true}, {"240.0.0.1", false, true},
+		{"64:ff9b::7f00:1", false, true}, {"64:ff9b:1::7f00:1", false, true}, {"2002:7f00:1::", false, true}, {"::7f00:1", false, true},
+		{"100.100.100.200", false, false}, {"fd00:ec2::254", false, false}, {"fd20:ce::254", false, false}, {"168.63.129.16", false, false}, {"192.0.0.192", false, false},
+		{"64:ff9b::a9fe:a9fe", false, false}, {"64:ff9b:1::a9fe:a9fe", false, false}, {"2002:a9fe:a9fe::", false, false}, {"::a9fe:a9fe", false, false}, {"0.1.2.3", false, false},
 		{"169.254.169.254", false, false}, {"::ffff:169.254.169.254", false, false}, {"fe80::1", false, false},
 		{"0.0.0.0", false, false}, {"::", false, false}, {"224.0.0.1", false, false}, {"255.255.255.255", false, false},
 	} {
