@@ -114,11 +114,11 @@ func (a *app) checkFile(file string, flags *jobFlags, m place.Market, judged boo
 		}
 		return c
 	}
-	c.plan = account.PlanOf(j.Request, m)
+	c.plan = planOf(j, m)
+	c.Notes = append(c.Notes, c.plan.Notes()...)
 	if !judged {
 		return c
 	}
-	c.Notes = append(c.Notes, c.plan.Notes()...)
 	if c.plan.Fits || !m.Certain() {
 		return c
 	}

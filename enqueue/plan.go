@@ -54,7 +54,7 @@ func (a *app) plan(c *cobra.Command, args []string, flags *jobFlags) error {
 	if err != nil {
 		return err
 	}
-	p := account.PlanOf(j.Request, m)
+	p := planOf(j, m)
 	if err := a.print(p, func() error { return a.planTables(p) }); err != nil {
 		return err
 	}
@@ -68,6 +68,13 @@ func (a *app) plan(c *cobra.Command, args []string, flags *jobFlags) error {
 	}
 }
 
+// planOf looks ahead for a job as it was written.
+func planOf(j spec.Job, m place.Market) account.Plan {
+	p := account.PlanOf(j.Request, m)
+	p.Unused = j.Unused
+	return p
+}
+
 // foresee tells what of a job has no effect, and refuses what nothing could ever serve before anything is stored. What is
 // not known for certain is no reason to refuse (G10): workers decide.
 func (d *deployment) foresee(ctx context.Context, j spec.Job, key string) error {
@@ -76,10 +83,10 @@ func (d *deployment) foresee(ctx context.Context, j spec.Job, key string) error 
 		return err
 	}
 	if err != nil {
-		d.app.say("the job is not judged by what is on offer: %s", render.Text(err.Error()))
-		return nil
+		d.app.say("the job is not judged by what is on offer: %s", err)
+		return d.app.tellNotes(j.Unused)
 	}
-	p := account.PlanOf(j.Request, m)
+	p := planOf(j, m)
 	if err := d.app.tellNotes(p.Notes()); err != nil {
 		return err
 	}

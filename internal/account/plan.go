@@ -2,6 +2,7 @@ package account
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ type Plan struct {
 	Name   string        `json:"name"`
 	Fits   bool          `json:"fits"`             // every task can be served
 	Doubts []string      `json:"doubts,omitempty"` // why there may be more than is known
+	Unused []string      `json:"unused,omitempty"` // what of the job file has no effect anywhere
 	Tasks  []PlannedTask `json:"tasks"`
 }
 
@@ -139,7 +141,7 @@ func (p Plan) Problems() []string {
 
 // Notes says what of the job has no effect, one line each.
 func (p Plan) Notes() []string {
-	var out []string
+	out := slices.Clone(p.Unused)
 	for _, t := range p.Tasks {
 		for _, n := range t.Notes {
 			prefix := ""

@@ -69,12 +69,18 @@ func (s *section) pick(names ...string) []fieldInfo {
 	return out
 }
 
+// secretive are the fields whose values are never shown.
+var secretive = []string{"envs", "secrets"}
+
 // checkFields reports the fields of n that may not be written there.
 func (r *report) checkFields(n *node, path string, s *section) {
 	for _, f := range n.fields {
 		info, ok := s.find(f.name)
 		switch {
 		case !ok:
+			if didyoumean.Nearest(f.name, secretive) != "" { // whoever mistypes the key writes the values below it
+				r.hideValue(f.value)
+			}
 			r.add(f.at, join(path, f.name), "is not a field of a job file", suggestion(f.name, s))
 		case info.kind == refused && f.value.kind != kindNull:
 			r.add(f.at, join(path, f.name), "is known but not supported", info.instead)

@@ -69,6 +69,8 @@ var secretFiles = []string{
 	"name: hunter2\nsecrets: {A: hunter2}\nnme: hunter2", "secrets: {A: \"hun\\x74er2\"}\nnme: hunter2", "secrets: {A: !x hunter2}", "secrets: {A: @hunter2}", "secrets: {A: hunter2}}",
 	"secrets:\n  A: hunter2\n B: 1", "secrets:\n  A: hunter2\n---\nsecrets:\n  A: hunter2: 1", "run: x\n---\nenvs: {B: hunter2, B-C: hunter2}", "secrets : {A-B: hunter2}",
 	"secrets:\n  # hunter2\n  A-B: 1", "secrets:\n\n  A: hunter2\n\n  B-C: hunter2", "envs: {A: hunter2}\nresources: {infra: hunter2/hunter2/hunter2/hunter2}",
+	"env: {A: hunter2}\nrunn: x", "secret:\n  A: hunter2\n  A-B: hunter2", "SECRETS: {A: hunter2}", "environment: {A: hunter2}", "evns: {A: hunter2}", "secrtes: [hunter2]",
+	"resources: {secret: hunter2}", "api_key: hunter2", "env:\n  A: hunter2: x", "- env: {A: hunter2}",
 }
 
 // TestG12_FramesHideSecrets ensures that no line that is shown holds a value of envs or secrets, however the file is

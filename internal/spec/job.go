@@ -16,6 +16,7 @@ type Job struct {
 	Secrets  []map[string]string // per task: values by name; nil for none. Never log or print them.
 	Workdirs []string            // per task: path of the local folder to take along, "" for none
 	Mounts   [][]string          // per task and file mount: path of the local file or folder to take along, "" for none
+	Unused   []string            // what of the file has no effect anywhere, and why, one sentence each, fit for a terminal
 }
 
 // Options are what the command line says beside the file, and what wins over it.

@@ -213,6 +213,9 @@ var autostopForm = regexp.MustCompile(`^[0-9]{1,9}[mhdwMHDW]?$`)
 // autostop checks what says when a cluster is to be stopped. The machine of a job ends with the job.
 func (d *decoder) autostop(n *node, path string) {
 	const right = "write true, false, minutes, 10m, or a mapping with idle_minutes and down; it has no effect on a job"
+	if n.kind != kindBool || n.text != "false" {
+		d.unused(path, "the machine of a job ends with the job")
+	}
 	switch n.kind {
 	case kindBool, kindInteger:
 	case kindMapping:

@@ -8,12 +8,12 @@ import (
 // The lines of a job file are shown beside what is wrong with them, and a file that is wrong may not be YAML at all. So
 // what must not be shown is found in its text, and generously: in doubt, a line is cut. A value is taken for secret
 //
-//   - from the key envs or secrets on, to the end of what is indented below it, in the same brackets, or in the same
+//   - from the key envs or secrets on, or one that somebody may have written for it, to the end of what is indented below it, in the same brackets, or in the same
 //     quotes; only names at the first level below the key are shown;
 //   - from an anchor on, likewise: an alias may put it among the secrets.
 
 var (
-	secretKey  = regexp.MustCompile(`(?:^|[\s{,?])["']?(?:envs|secrets)["']?\s*(?::|$)`)
+	secretKey  = regexp.MustCompile(`(?i)(?:^|[\s{,?])["']?(?:envs?|secrets?|env_?vars|environment|variables|credentials|tokens?|passwords?|api_?keys?)["']?\s*(?::|$)`)
 	anchorMark = regexp.MustCompile(`(?:^|[\s{\[,:?-])&[^\s,\[\]{}]+`)
 	childKey   = regexp.MustCompile(`^\s*["']?[A-Za-z0-9_.-]{1,60}["']?\s*:(?:\s|$)`)
 )

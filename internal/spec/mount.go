@@ -139,7 +139,9 @@ func (d *decoder) longMount(m mount, n *node, at string, vars substitution) (mou
 		mode = d.oneWord(v, at+".mode", vars, mountModes, strings.ToUpper)
 	}
 	if v := n.get("persistent"); v != nil {
-		d.boolean(v, at+".persistent") // nothing is made, so nothing is deleted, either
+		if !d.boolean(v, at+".persistent") {
+			d.unused(at+".persistent", "no bucket is made, so none is deleted, either")
+		}
 	}
 	source, name, store := n.get("source"), n.get("name"), ""
 	if v := n.get("store"); v != nil {

@@ -93,7 +93,8 @@ as ` + "`30s`, `90m`, `2h`, `1d`, `1w` or `1h30m`" + `. The last column says who
 * *The choice*: only machines that have it are chosen. ` + "`enqueue plan FILE`" + ` tells which, in order, and what ruled out the others.
 * *The provider*: not every one can. One that refuses a field is left out for the job; one on which it has no effect may be
   chosen. Both are said by ` + "`enqueue check` and `plan`" + `, and nothing is ignored in silence.
-* *Nobody*: the field has no meaning here, and leaving it out changes nothing.
+* *Nobody*: the field has no meaning here, and leaving it out changes nothing. Commands that read a file note what is
+  not honoured so.
 `
 
 const refusedForms = "| `execution: parallel` | submit the tasks as jobs of their own |\n" +

@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -154,7 +155,27 @@ func (d *decoder) task(n *node, index, count int) {
 			read.into(v, read.field)
 		}
 	}
+	if t.Run == "" {
+		d.idle(n)
+	}
 	d.job.Request.Tasks = append(d.job.Request.Tasks, t)
+}
+
+// idle notes what a task without run does not do. SkyPilot would make a machine for it.
+func (d *decoder) idle(n *node) {
+	for _, name := range []string{"setup", "workdir", "file_mounts", "storage_mounts"} {
+		if n.get(name) != nil {
+			d.unused(name, "a task without run succeeds at once and gets no machine")
+		}
+	}
+}
+
+// unused notes that a field is understood and has no effect.
+func (d *decoder) unused(path, why string) {
+	note := path + ": no effect: " + why
+	if !slices.Contains(d.job.Unused, note) { // another task, or an entry of any_of, has it as well
+		d.job.Unused = append(d.job.Unused, note)
+	}
 }
 
 // taskName returns the name of a task. The only task of a job shares its name; in a chain, one without a name gets

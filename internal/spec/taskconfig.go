@@ -1,5 +1,7 @@
 package spec
 
+import "slices"
+
 // configSection is what config may hold: settings of SkyPilot that a task may set for itself. Those of clouds that
 // Outlast has no provider for concern no machine that a job can get, so that leaving them out changes nothing. A setting
 // that would change something is refused.
@@ -26,6 +28,11 @@ var idleConfig = configSection.served()
 func (d *decoder) config(n *node, path string) {
 	if d.isMapping(n, path) {
 		d.checkFields(n, path, configSection)
+		for _, f := range n.fields {
+			if slices.Contains(idleConfig, f.name) && f.value.kind != kindNull {
+				d.unused(join(path, f.name), "it is about machines that no provider here has")
+			}
+		}
 	}
 }
 
