@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -49,11 +50,16 @@ func (a *app) prepare() error {
 	return err
 }
 
-// say writes a remark for people, which is no result.
+// say writes a remark for people, which is no result. Whatever others wrote into it does nothing to a terminal.
 func (a *app) say(format string, args ...any) {
-	if !a.structured() {
-		fmt.Fprintln(a.errs, a.onErrs.dim(fmt.Sprintf(format, args...)))
+	if a.structured() {
+		return
 	}
+	lines := strings.Split(fmt.Sprintf(format, args...), "\n")
+	for i, line := range lines {
+		lines[i] = render.Text(line)
+	}
+	fmt.Fprintln(a.errs, a.onErrs.dim(strings.Join(lines, "\n")))
 }
 
 // table writes rows as wide as standard output is.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -58,6 +59,9 @@ whole deployment; one on this computer is preferred.`,
 	return c
 }
 
+// hostName is what a host may be called that stands in a line for people to paste into a shell.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]*$`)
+
 var errNoPage = errors.New("no worker with a page has reported lately")
 
 // choosePage picks the page that is best reached from a host: one here, then one that others may reach. What workers say
@@ -66,7 +70,7 @@ func choosePage(workers []workerAccount, here string) (page, error) {
 	best, rank := page{}, 0
 	for _, w := range workers {
 		u, err := url.Parse(w.URL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || w.State == "silent" {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || w.State == "silent" || !hostName.MatchString(w.Host) {
 			continue
 		}
 		ip := net.ParseIP(u.Hostname())

@@ -1,6 +1,19 @@
 package main
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+)
+
+// Ensure that a remark for people keeps its lines, and that nothing which others wrote into it acts on a terminal.
+func TestRemarksAreHarmless(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{errs: &out}
+	a.say("\nworker %s", "w\x1b]0;title\a\u202e")
+	if got, want := out.String(), "\nworker w\\x1b]0;title\\a\\u202e\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
 
 // Ensure that the page is one that can be reached from here, and that nothing but a web address is opened.
 func TestChoosePage(t *testing.T) {
@@ -20,6 +33,7 @@ func TestChoosePage(t *testing.T) {
 		{"one for itself only", []workerAccount{there}, page{"http://127.0.0.1:8080", "w2", "there", true}},
 		{"silent", []workerAccount{{Name: "w", Host: "here", URL: "http://here", State: "silent"}}, page{}},
 		{"without a page", []workerAccount{worker("w", "here", "")}, page{}},
+		{"a host that is none", []workerAccount{worker("w", "x;reboot", "http://127.0.0.1:80"), worker("w", "-oProxyCommand=x", "http://127.0.0.1:80"), worker("w", "a\x1b]0;b\a", "http://0.0.0.0:80")}, page{}},
 		{"no web address", []workerAccount{worker("w", "here", "file:///etc/passwd"), worker("w", "here", "--help"), worker("w", "here", "javascript:alert(1)")}, page{}},
 	} {
 		got, err := choosePage(tc.workers, "here")
