@@ -170,19 +170,23 @@ func TestTables(t *testing.T) {
 func TestDocsShowJobFiles(t *testing.T) {
 	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
 	count := 0
-	for _, name := range []string{"guide.md", "reference.md"} {
-		text, err := os.ReadFile(filepath.Join("../../docs", name))
+	names, err := filepath.Glob("../../docs/how-to/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(names, "../../docs/tutorial.md", "../../docs/reference.md") {
+		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
-			if strings.HasPrefix(m[1], "live:") {
+			if strings.HasPrefix(m[1], "live:") || strings.HasPrefix(m[1], "retention:") {
 				continue // settings of a worker
 			}
 			count++
 			for _, what := range problems(t, m[1], Options{}) {
 				if !strings.Contains(what, "has no value (give one with") {
-					t.Errorf("docs/%s: %s, in\n%s", name, what, m[1])
+					t.Errorf("%s: %s, in\n%s", name, what, m[1])
 				}
 			}
 		}
