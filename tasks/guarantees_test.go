@@ -169,7 +169,8 @@ printf 'the end, without a newline'`))
 }
 
 // Ensure that a secret is found nowhere but in the environment of the user's code: not in the keyspace, in no file, no
-// log, no event, and no process's arguments (G12).
+// log, no event, and no process's arguments; and that it is kept, sealed, only for as long as its job may be resumed: until
+// it has succeeded, or leaves the store (G12).
 func TestG12_SecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2-and-then-some"
@@ -179,9 +180,10 @@ func TestG12_SecretsStaySecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := d.request(`[ "${#TOKEN}" = 21 ] && touch "$SHARED/has" ; while [ ! -e "$SHARED/go" ]; do sleep 0.05; done; false`,
+	r := d.request(`[ "${#TOKEN}" = 21 ] && touch "$SHARED/has" ; while [ ! -e "$SHARED/go" ]; do sleep 0.05; done; [ -e "$SHARED/again" ]`,
 		func(t *job.TaskRequest) { t.Secrets = []string{"TOKEN"}; t.Setup = `[ "${#TOKEN}" = 21 ]` })
 	id := d.submitAll(store.Submission{Request: r, Sealed: sealed})[0]
+	other := d.submitAll(store.Submission{Request: r, Sealed: sealed})[0]
 	d.eventually("the user's code to have its secret", func() bool { _, err := os.Stat(filepath.Join(d.shared, "has")); return err == nil })
 	look := func(when string) {
 		d.redis.Client(t).BgRewriteAOF(context.Background())
@@ -213,16 +215,37 @@ func TestG12_SecretsStaySecret(t *testing.T) {
 	}
 	look("while it runs")
 	d.write("go")
-	if rec := d.done(id); rec.Status() != job.Failed {
-		t.Errorf("want FAILED:\n%s", d.describe(id))
+	kept := func(id job.ID, want bool, when string) {
+		t.Helper()
+		if left, err := d.store.Secrets(context.Background(), id); err != nil || (left != nil) != want || bytes.Contains(left, []byte(secret)) {
+			t.Errorf("%s: %d bytes of sealed secrets, %v; want some: %v", when, len(left), err, want)
+		}
+	}
+	for _, id := range []job.ID{id, other} {
+		if rec := d.done(id); rec.Status() != job.Failed {
+			t.Errorf("want FAILED:\n%s", d.describe(id))
+		}
+		kept(id, true, "after a failure")
 	}
 	look("after its end")
+	d.write("again")
+	d.resume(id)
+	if rec := d.done(id); rec.Status() != job.Succeeded {
+		t.Errorf("want SUCCEEDED the second time:\n%s", d.describe(id))
+	}
+	kept(id, false, "after a success")
+	all, err := d.store.LoadAll(context.Background(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := d.store.Retire(context.Background(), &all); err != nil || !gone {
+		t.Fatalf("the failed job stays: %v", err)
+	}
+	kept(other, false, "after leaving the store")
+	look("after all of it")
 	w.kill9()
 	if strings.Contains(w.log.String(), secret) {
 		t.Error("the secret is in the worker's log")
-	}
-	if left, err := d.store.Secrets(context.Background(), id); err != nil || left != nil {
-		t.Errorf("the sealed secrets outlive the job: %d bytes, %v", len(left), err)
 	}
 }
 

@@ -166,7 +166,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	if err := w.fit(); err != nil {
 		w.refused.Store(&err)
 		w.log.Error().Err(err).Msg("this worker takes no work")
-		return nil
+		return nil //nolint:nilerr // it is up, and says there why it serves nothing
 	}
 	acts, watch, fleet, hooks := asynq.NewServeMux(), asynq.NewServeMux(), asynq.NewServeMux(), asynq.NewServeMux()
 	for _, step := range []job.Step{job.StepLaunch, job.StepRecover, job.StepCleanup} {
