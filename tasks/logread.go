@@ -37,10 +37,15 @@ func (e *maskError) Error() string {
 }
 func (e *maskError) Unwrap() error { return e.err }
 
-// ask polls for the log from an offset on, with what must be seen before it.
+// ask polls for the log from an offset on, with what must be seen before it. An answer ends where something was dropped: if
+// that is before the offset, what comes before the gap says nothing of what comes behind it.
 func (r *logReader) ask(offset, limit int64) (agent.Status, error) {
 	before := min(offset, int64(r.mask.Context()))
-	return r.poll(offset-before, min(limit+before, agent.MaxLog))
+	s, err := r.poll(offset-before, min(limit+before, agent.MaxLog))
+	if err == nil && before > 0 && s.LogOffset+int64(len(s.Log)) <= offset && offset < s.LogSize {
+		s, err = r.poll(offset, limit)
+	}
+	return s, err
 }
 
 // read reads the log from an offset on.
@@ -79,6 +84,9 @@ func (r *logReader) piece(s agent.Status, offset int64) logPiece {
 	end := s.LogOffset + int64(len(s.Log))
 	torn := s.LogOffset > max(offset-int64(r.mask.Context()), 0)
 	last := end >= s.LogSize && (r.final || s.State == agent.Exited || s.State == agent.Lost)
+	if s.LogGap != nil && end == s.LogGap.From { // what came next was dropped
+		last = true
+	}
 	end = s.LogOffset + int64(r.mask.Mask(s.Log, torn, last))
 	p := logPiece{offset: max(offset, s.LogOffset), size: s.LogSize, gap: s.LogGap}
 	if end > p.offset {

@@ -74,8 +74,8 @@ func (m *Masker) Context() int {
 }
 
 // Mask hides in place what of the values is in data. It returns how many bytes may be shown: behind them a value may have
-// begun that goes on in what comes next. With last nothing comes next. With torn the bytes before data are not known, so
-// that it may begin with the end of a value.
+// begun that goes on in what comes next. With last nothing comes next: all may be shown, and the beginning of a value at
+// the end is hidden. With torn the bytes before data are not known, so that it may begin with the end of a value.
 func (m *Masker) Mask(data []byte, torn, last bool) int {
 	if m == nil {
 		return len(data)
@@ -88,18 +88,21 @@ func (m *Masker) Mask(data []byte, torn, last bool) int {
 	}
 	show := len(data)
 	for _, form := range m.forms {
-		for from := 0; ; from++ {
+		for from, hidden := 0, 0; ; from++ {
 			at := bytes.Index(data[from:], form)
 			if at < 0 {
 				break
 			}
 			from += at
-			hide(from, from+len(form))
+			hide(max(from, hidden), from+len(form)) // each byte once, also where a value lies upon itself at each byte
+			hidden = from + len(form)
 		}
 		if torn {
 			hide(0, overlap(form, data, minSecret, len(form)-1))
 		}
-		if !last {
+		if last {
+			hide(len(data)-overlap(data, form, minSecret, len(form)-1), len(data))
+		} else {
 			show = min(show, len(data)-overlap(data, form, 1, len(form)-1))
 		}
 	}

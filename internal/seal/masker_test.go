@@ -53,6 +53,11 @@ func TestG12_MaskerHidesSecretsAcrossPieces(t *testing.T) {
 						copy(want[at:], strings.Repeat("*", len(form)))
 					}
 				}
+				for n := minSecret; n < min(len(form), len(stream)+1) && len(value) >= minSecret; n++ {
+					if strings.HasSuffix(stream, form[:n]) { // it may have been cut off there
+						copy(want[len(stream)-n:], strings.Repeat("*", n))
+					}
+				}
 			}
 		}
 		if got != string(want) {
@@ -91,6 +96,22 @@ func TestG12_MaskerHidesTornSecrets(t *testing.T) {
 	} {
 		data := []byte(text)
 		if n := m.Mask(data, true, true); string(data) != want || n != len(data) {
+			t.Errorf("%q: masked to %q", text, data)
+		}
+	}
+}
+
+// Ensure that what is there of a secret at the end of all output is hidden, unless it is too short to say anything.
+func TestG12_MaskerHidesBegunSecrets(t *testing.T) {
+	t.Parallel()
+	m := NewMasker(map[string]string{"KEY": "correct horse"})
+	for text, want := range map[string]string{
+		"it is correct hor": "it is ***********",
+		"it is corr":        "it is ****",
+		"it is cor":         "it is cor",
+	} {
+		data := []byte(text)
+		if n := m.Mask(data, false, true); string(data) != want || n != len(data) {
 			t.Errorf("%q: masked to %q", text, data)
 		}
 	}
