@@ -31,7 +31,7 @@ const (
 	keepBytes   = store.TailSize / 4 // gathered in the tail before a piece goes to the archive
 	keepEvery   = 30 * time.Second   // a piece goes to the archive also if it is small
 	keepLimit   = 3 * time.Second    // for one write to the archive during a look, which has other things to do
-	saveLimit   = time.Minute        // for one at the end of an attempt
+	saveLimit   = 30 * time.Second   // for one at the end of an attempt: an archive that hangs is left to the next try
 	unreachable = 2 * time.Second    // how long the end of an attempt waits for a machine that may be gone
 )
 

@@ -62,6 +62,8 @@ func (d *driver) answers(ctx context.Context, site *Site, a *job.Attempt, offset
 
 // resume takes over what a save that was cut off has archived.
 func (l *logTrip) resume(ctx context.Context) {
+	ctx, done := context.WithTimeout(ctx, l.patience)
+	defer done()
 	if info, err := l.w.archive.LogSize(ctx, l.key()); err == nil && info.Missing == 0 {
 		l.probe.Kept = max(l.probe.Kept, info.Size)
 	}

@@ -188,8 +188,9 @@ func (d *decision) stopGrace() time.Duration {
 	}
 }
 
-// save brings the log to the archive before the machine goes (G11). A broken archive holds the machine for a few
-// tries, not for ever: that would cost money for nobody.
+// save brings the log to the archive before the machine goes (G11). An archive that is away, or whose disk is full, holds the
+// machine for a while that is worth its price, not for ever: that would cost money for nobody. What waits for the machine to
+// go, the next one or a cancel that is not over yet, is held up for less.
 func (d *decision) save(a *Attempt) Do {
 	o := d.seen.Save
 	switch {
@@ -200,11 +201,25 @@ func (d *decision) save(a *Attempt) Do {
 		d.clear()
 		return d.next()
 	}
-	if d.tries(CodeStore)+1 < saveTries {
+	if a.Exit != nil && d.task().Status == Cancelling && !d.must(d.Cur, Cancelled, Cause{}) { // only the log is waited for
+		return d.refused()
+	}
+	tries, patience := d.tries(CodeStore)+1, savePatience
+	if d.heldUp() {
+		patience = savePatienceHeldUp
+	}
+	if tries < saveTries || d.now.Sub(d.Wait.Since) < patience {
 		return d.retry(CodeStore, o.Fault, maxCallWait)
 	}
 	d.note(Cause{Code: CodeStore, Text: "the end of the log could not be archived", Evidence: o.Fault.Text})
 	a.Saved = true
 	d.clear()
 	return d.next()
+}
+
+// heldUp reports whether something waits for an attempt to be closed: the task goes on, or is yet to be told cancelled, or
+// the next one of the chain begins.
+func (d *decision) heldUp() bool {
+	t := d.task()
+	return !t.Status.Terminal() || t.Status == Succeeded && d.Cur+1 < len(d.Tasks)
 }

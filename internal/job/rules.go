@@ -38,7 +38,6 @@ const (
 	createTries  = 5           // lost or failed answers to one create before its attempt is closed
 	crashSoon    = time.Minute // a failure within this of the start counts as a crash
 	maxCrashWait = 5 * time.Minute
-	saveTries    = 5                // failed writes to the archive before a machine goes without its last log lines
 	cleanReads   = 2                // views without a machine that prove it gone: one may be stale or a provider's lapse
 	pauseTime    = 10 * time.Second // until another worker may try what one cannot
 	slotRecheck  = 30 * time.Second // a granted slot wakes the job; this is for a grant that got lost
@@ -47,6 +46,13 @@ const (
 	shortest     = 20 * time.Millisecond // of all waits; a local machine is up in less than a tenth of a second
 	pollFirst    = 50 * time.Millisecond
 	pollMax      = 2 * time.Second
+)
+
+// Before a machine goes without its last log lines, the archive must have failed so often and for so long.
+const (
+	saveTries          = 5                // one slow write must not spend the time
+	savePatience       = 10 * time.Minute // of an ended task: an archive is restarted, a disk is emptied; a machine costs cents
+	savePatienceHeldUp = time.Minute      // where the next machine waits
 )
 
 // Fault budget (SkyPilot: jobs/constants.py, emergency recovery).
