@@ -16,8 +16,9 @@ type Mark struct {
 }
 
 const (
-	markSize = 16   // bytes of a mark in its file: the offset, and the time with the stage in its lowest bits
-	maxMarks = 1000 // in one answer
+	markSize = 16             // bytes of a mark in its file: the offset, and the time with the stage in its lowest bits
+	maxMarks = 1000           // in one answer
+	mostRead = maxMarks + 100 // looked at for one answer
 )
 
 // markStages are the stages as the file numbers them.
@@ -114,7 +115,8 @@ func (m *marker) put(mark Mark) {
 
 // marks reads the marks for the bytes from..to of the log, at most limit of them: the times of when these were written, and
 // the stages that begin with one of them. The last time is for the byte before to: that of a later mark, or now. Where there
-// are more it returns the offset of the last one, else to.
+// are more it returns the offset of the last one, else to. The user's code may have written anything into the file: from
+// where it makes no sense it counts as ended.
 func (d dir) marks(from, to int64, limit int, now time.Time) ([]Mark, int64) {
 	if from >= to {
 		return nil, to
@@ -135,14 +137,19 @@ func (d dir) marks(from, to int64, limit int, now time.Time) ([]Mark, int64) {
 		return decodeMark(b[:])
 	}
 	var found []Mark
-	for i := sort.Search(n, func(i int) bool { return read(i).Offset >= from }); i < n; i++ {
+	first := sort.Search(n, func(i int) bool { return read(i).Offset >= from })
+	for i, before := first, from; i < min(n, first+mostRead); i++ {
 		mark := read(i)
+		if mark.Offset < before {
+			break
+		}
+		before = mark.Offset
 		switch {
 		case mark.Offset > to || mark.Offset == to && mark.Stage != "":
 			return timed(found, to, mark.At), to
 		case mark.Offset == from && mark.Stage == "": // of the bytes before
 			continue
-		case len(found) >= limit && mark.Offset > found[len(found)-1].Offset:
+		case len(found) >= limit && found[len(found)-1].Offset > from && mark.Offset > found[len(found)-1].Offset:
 			return found, found[len(found)-1].Offset
 		}
 		found = append(found, mark)

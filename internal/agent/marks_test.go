@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -42,6 +43,44 @@ func TestMarks(t *testing.T) {
 		got, end := d.marks(tt.from, tt.to, tt.limit, at(9000))
 		if diff := cmp.Diff(tt.want, got); diff != "" || end != tt.end {
 			t.Errorf("%s: end %d, want %d, marks (-want +got):\n%s", tt.name, end, tt.end, diff)
+		}
+	}
+}
+
+// Whatever is in the file of marks, an answer has no more than it may, in order and within its bytes, and reading goes on.
+func TestMarksAreNotTrusted(t *testing.T) {
+	t.Parallel()
+	d := dir(t.TempDir())
+	encoded := func(offsets ...int64) []byte {
+		var all []byte
+		for _, o := range offsets {
+			all = append(all, Mark{Offset: o, At: 1000, Stage: stageRun}.encode()...)
+		}
+		return all
+	}
+	for name, text := range map[string][]byte{
+		"zeros": make([]byte, 100*markSize), "downwards": encoded(50, 30, 10, 5), "negative": encoded(-1, 20, -9, 30),
+		"one place": encoded(10, 10, 10, 10, 10, 10, 20), "torn": encoded(20, 30)[:markSize+5],
+	} {
+		if err := os.WriteFile(d.path(fileMarks), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if name == "zeros" { // as large as a file can be without taking room
+			if err := os.Truncate(d.path(fileMarks), 1<<40); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for from := int64(0); from < 40; {
+			marks, end := d.marks(from, 40, 2, time.UnixMilli(9000))
+			if end <= from || end > 40 || len(marks) > mostRead+1 {
+				t.Fatalf("%s: from %d to %d, %d marks", name, from, end, len(marks))
+			}
+			for i, m := range marks {
+				if m.Offset < from || m.Offset > end || i > 0 && m.Offset < marks[i-1].Offset {
+					t.Errorf("%s: %d..%d has the marks %v", name, from, end, marks)
+				}
+			}
+			from = end
 		}
 	}
 }
