@@ -27,7 +27,7 @@ type Store interface {
 type Selection struct {
 	Job     job.ID
 	Task    int  // index, or AllTasks
-	Attempt int  // only this one; 0 means all
+	Attempt int  // only this one, of each task that is selected; 0 means all
 	Tail    int  // begin with so many lines of the newest attempt; 0 means with the first line of the first
 	Follow  bool // until the job, or what was selected, has ended
 

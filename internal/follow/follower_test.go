@@ -175,6 +175,71 @@ func TestBrokenArchive(t *testing.T) {
 	}
 }
 
+// Ensure that while the archive is out of order the newest output is shown all the same: from its last lines on, and behind a
+// hole that only the archive could close.
+func TestBrokenArchiveWhileFollowing(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		sel  Selection
+		want string
+	}{
+		{"from the beginning", Selection{}, "[outlast: 100 bytes are passed over here, to keep up with the output]\none\ntwo\n"},
+		{"from the last line", Selection{Tail: 1}, "two\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.rec.Tasks[0].Status, w.rec.Tasks[0].Attempts, w.rec.Live = job.Running, 1, []job.Attempt{started(1)}
+				w.tail(0, 1, 100, "one\ntwo\n")
+				var out strings.Builder
+				var told error
+				tc.sel.Job, tc.sel.Task, tc.sel.Follow = 7, AllTasks, true
+				f := &Follower{Store: w, Archive: broken{}, Out: &out, Broken: func(err error) { told = err }}
+				ctx, done := context.WithTimeout(t.Context(), time.Minute)
+				defer done()
+				if _, err := f.Run(ctx, tc.sel); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+				if out.String() != tc.want || !errors.Is(told, errBroken) {
+					t.Errorf("told %v, output %q, want %q", told, out.String(), tc.want)
+				}
+			})
+		})
+	}
+}
+
+// Ensure that one attempt of a chain is that of each of its tasks, and that a task which never had it is passed over.
+func TestOneAttemptOfAChain(t *testing.T) {
+	for _, follow := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.rec.Tasks[0].Status, w.rec.Tasks[0].Attempts, w.past = job.Succeeded, 1, []job.Attempt{started(1)}
+			w.rec.Cur, w.rec.Tasks[1].Status, w.rec.Tasks[1].Attempts = 1, job.Running, 2
+			second := started(2)
+			second.Task = 1
+			w.rec.Live = []job.Attempt{second}
+			w.keep(t, 0, 1, 0, "not this one\n")
+			w.keep(t, 1, 1, 0, "nor this one\n")
+			w.tail(1, 2, 0, "one\n")
+			later := func() {
+				time.Sleep(time.Second)
+				w.tail(1, 2, 0, "one\ntwo\n")
+				time.Sleep(time.Second)
+				w.change(func(r *job.Record) { r.Tasks[1].Status, r.Live[0].Saved = job.Failed, true })
+			}
+			want := "one\n"
+			if follow {
+				go later()
+				want = "one\ntwo\n"
+			}
+			out, _, err := run(t.Context(), w, Selection{Task: AllTasks, Attempt: 2, Follow: follow})
+			if out != want || err != nil {
+				t.Errorf("follow %t: error %v, output %q, want %q", follow, err, out, want)
+			}
+		})
+	}
+}
+
 // Ensure that following ends at once when its reader has gone or its context ends, and that an unknown job is told apart.
 func TestFollowEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

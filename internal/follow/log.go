@@ -69,12 +69,14 @@ func (l *Log) Live(ctx context.Context, out Out) (int64, error) {
 }
 
 // bridge shows what the archive has from the offset up to an offset, or to its end if that is negative. A hole that
-// lasts is told and skipped.
+// lasts is told and skipped, also where it lasts since the archive does not answer.
 func (l *Log) bridge(ctx context.Context, out Out, to int64) error {
 	before := l.offset
+	var lost error
 	for c, err := range l.archived(ctx) {
 		if err != nil {
-			return err
+			lost = err
+			break
 		}
 		if c.Data == nil && !c.Dropped || to >= 0 && c.From >= to { // what is missing may still come
 			break
@@ -89,21 +91,21 @@ func (l *Log) bridge(ctx context.Context, out Out, to int64) error {
 	switch {
 	case l.offset > before:
 		l.holeSince = time.Time{}
-		return nil
+		return lost
 	case to < 0:
-		return nil
+		return lost
 	case l.holeSince.IsZero():
 		l.holeSince = time.Now()
-		return nil
+		return lost
 	case time.Since(l.holeSince) < patience:
-		return nil
+		return lost
 	}
 	l.holeSince = time.Time{}
 	if err := out.Note(fmt.Sprintf("[outlast: %d bytes are passed over here, to keep up with the output]\n", to-l.offset)); err != nil {
 		return err
 	}
 	l.offset = to
-	return nil
+	return lost
 }
 
 // Rest shows the rest of an attempt that is over.
@@ -135,14 +137,12 @@ func (l *Log) Rest(ctx context.Context, out Out) error {
 	}
 }
 
-// Last shows the last lines of what there is, and goes on from its end.
+// Last shows the last lines of what there is, and goes on from its end. If the archive does not answer, these are the tail's.
 func (l *Log) Last(ctx context.Context, out Out, lines int) error {
 	var last []archive.Chunk
+	var lost error
 	if l.Archive != nil {
-		var err error
-		if last, err = l.Archive.Last(ctx, l.Key, lines); err != nil {
-			return err
-		}
+		last, lost = l.Archive.Last(ctx, l.Key, lines)
 	}
 	if len(last) > 0 {
 		l.offset = last[len(last)-1].To
@@ -150,7 +150,7 @@ func (l *Log) Last(ctx context.Context, out Out, lines int) error {
 	for {
 		piece, err := l.Store.TailRead(ctx, l.Key.Job, l.Key.Task, l.Key.Attempt, l.offset, store.TailSize)
 		if err != nil {
-			return err
+			return errors.Join(lost, err)
 		}
 		if len(piece.Data) == 0 {
 			break
@@ -167,7 +167,7 @@ func (l *Log) Last(ctx context.Context, out Out, lines int) error {
 			return err
 		}
 	}
-	return nil
+	return lost
 }
 
 // Begin makes the byte at an offset the next one to show.

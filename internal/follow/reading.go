@@ -23,6 +23,7 @@ type reading struct {
 	sel     Selection
 	task    int
 	attempt int
+	passed  bool         // the one attempt that was wanted of the task was shown
 	log     *Log         // of that attempt; nil before its first byte was looked for
 	shown   *job.Attempt // whose output was shown last
 	ended   time.Time    // when the job was first seen to have ended
@@ -66,7 +67,7 @@ func (r *reading) step(ctx context.Context, rec *job.Record) (bool, error) {
 	}
 	for {
 		switch s := stageOf(rec, r.task, r.attempt); {
-		case s == stageFuture:
+		case s == stageFuture || r.passed:
 			if more := r.nextTask(rec); !more {
 				return r.over(rec), nil
 			}
@@ -78,24 +79,27 @@ func (r *reading) step(ctx context.Context, rec *job.Record) (bool, error) {
 			if err := r.rest(ctx, rec); err != nil {
 				return false, err
 			}
-			if r.attempt, r.log = r.attempt+1, nil; r.sel.Attempt != 0 {
-				return true, nil
+			if r.passed = r.sel.Attempt != 0; !r.passed {
+				r.attempt, r.log = r.attempt+1, nil
 			}
 		}
 	}
 }
 
-// nextTask goes on to the next task of the chain if the current one has no more attempts.
+// nextTask goes on to the next task of the chain if nothing more can come of the current one.
 func (r *reading) nextTask(rec *job.Record) bool {
-	if r.sel.Task != AllTasks || !rec.Tasks[r.task].Status.Terminal() || r.task+1 >= len(rec.Tasks) || r.sel.Attempt != 0 {
+	if r.sel.Task != AllTasks || !rec.Tasks[r.task].Status.Terminal() || r.task+1 >= len(rec.Tasks) {
 		return false
 	}
-	r.task, r.attempt, r.log = r.task+1, 1, nil
+	r.task, r.attempt, r.passed, r.log = r.task+1, max(r.sel.Attempt, 1), false, nil
 	return true
 }
 
 // over reports whether nothing more can come from where the reading stands.
 func (r *reading) over(rec *job.Record) bool {
+	if r.passed && (r.sel.Task != AllTasks || r.task+1 == len(rec.Tasks)) {
+		return true
+	}
 	return rec.Ended() || rec.Tasks[r.task].Status.Terminal() && r.sel.Task != AllTasks
 }
 
@@ -123,15 +127,17 @@ func (r *reading) rest(ctx context.Context, rec *job.Record) error {
 		return nil // known, and known never to have run
 	}
 	a.Task, a.Number = r.task, r.attempt
-	switch err := r.open().Rest(ctx, r.output(a)); {
-	case err == nil:
-		return nil
-	case errors.Is(err, errOutput) || errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil:
+	return r.passOver(ctx, "the end", r.open().Rest(ctx, r.output(a)))
+}
+
+// passOver tells that an archive out of order has kept a part of the current attempt's output. It returns the errors for
+// which nothing can be shown now.
+func (r *reading) passOver(ctx context.Context, part string, err error) error {
+	if err == nil || errors.Is(err, errOutput) || errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
 		return err
-	default:
-		r.broken(fmt.Errorf("the end of attempt %d cannot be read: %w", r.attempt, err))
-		return nil
 	}
+	r.broken(fmt.Errorf("%s of attempt %d cannot be read: %w", part, r.attempt, err))
+	return nil
 }
 
 // describe returns what is known about the current attempt: nothing if it was folded out of the history.
@@ -176,7 +182,8 @@ func (r *reading) jump(ctx context.Context, rec *job.Record) error {
 		return nil
 	}
 	r.log = r.newLog()
-	return r.log.Last(ctx, r.output(job.Attempt{Task: r.task, Number: r.attempt}), r.sel.Tail)
+	err := r.log.Last(ctx, r.output(job.Attempt{Task: r.task, Number: r.attempt}), r.sel.Tail)
+	return r.passOver(ctx, "a part", err)
 }
 
 // resume goes to where another reading broke off.
