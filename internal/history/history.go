@@ -60,6 +60,19 @@ func (j Jobs) Document(ctx context.Context, id job.ID) (archive.Document, error)
 	}
 }
 
+// Whole reads all that is known about a job, and when it moved to the archive, if it did.
+func (j Jobs) Whole(ctx context.Context, id job.ID) (all store.Retired, retired job.Time, err error) {
+	all, err = j.LoadAll(ctx, id)
+	if !errors.Is(err, store.ErrNotFound) {
+		return all, 0, err
+	}
+	d, err := j.Document(ctx, id)
+	if err != nil {
+		return store.Retired{}, 0, err
+	}
+	return store.Retired{Record: d.Record(), Request: d.Request, Past: d.Past, Events: d.Events}, d.RetiredAt, nil
+}
+
 // LoadMany reads jobs by id. Unknown ones are missing from the answer; damaged ones are named apart.
 func (j Jobs) LoadMany(ctx context.Context, ids []job.ID) (known map[job.ID]job.Record, damaged map[job.ID]error, err error) {
 	known, damaged, err = j.Store.LoadMany(ctx, ids)

@@ -149,7 +149,7 @@ func (s *Server) showAction(w http.ResponseWriter, r *http.Request, code int, v 
 func (s *Server) changeable(ctx context.Context, id job.ID) (job.Record, error) {
 	rec, err := s.cfg.Store.Load(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		if _, err := s.shelf.Load(ctx, id); err == nil {
+		if _, err := s.all.Load(ctx, id); err == nil {
 			return rec, &mistake{http.StatusConflict, "This job is in the archive. Nothing can be done to it any more."}
 		}
 	}

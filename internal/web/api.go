@@ -84,7 +84,7 @@ func (s *Server) apiLogs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rec, err := s.shelf.Load(r.Context(), id)
+	rec, err := s.all.Load(r.Context(), id)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ const (
 type filter struct {
 	Statuses []job.Status
 	Live     bool
+	Archived bool // those that have moved to the archive, instead
 	User     string
 	Name     string
 	Since    string // as given: "30m", "7d"
@@ -35,12 +36,15 @@ type filter struct {
 // parseFilter reads a filter. Several statuses are given by commas or by repeating, in any case.
 func parseFilter(q url.Values) (filter, error) {
 	f := filter{User: q.Get("user"), Name: q.Get("name"), Since: strings.TrimSpace(q.Get("since"))}
-	switch q.Get("live") {
-	case "", "0", "false":
-	case "1", "true":
-		f.Live = true
-	default:
-		return f, badRequest("live is 1 for jobs that have not ended, or left out")
+	var err error
+	if f.Live, err = parseSwitch(q.Get("live"), "live", "jobs that have not ended"); err != nil {
+		return f, err
+	}
+	if f.Archived, err = parseSwitch(q.Get("archived"), "archived", "jobs that have moved to the archive"); err != nil {
+		return f, err
+	}
+	if f.Live && f.Archived {
+		return f, badRequest("live and archived exclude each other: all jobs in the archive have ended")
 	}
 	for _, list := range q["status"] {
 		for _, word := range strings.Split(list, ",") {
@@ -56,7 +60,6 @@ func parseFilter(q url.Values) (filter, error) {
 			}
 		}
 	}
-	var err error
 	if f.since, err = parseAge(f.Since); err != nil {
 		return f, err
 	}
@@ -70,6 +73,17 @@ func parseFilter(q url.Values) (filter, error) {
 	}
 	f.Before, f.Limit = job.ID(before), int(limit)
 	return f, nil
+}
+
+func parseSwitch(text, name, what string) (bool, error) {
+	switch text {
+	case "", "0", "false":
+		return false, nil
+	case "1", "true":
+		return true, nil
+	default:
+		return false, badRequest("%s is 1 for %s, or left out", name, what)
+	}
 }
 
 func parseNumber(text, name string, most int64) (int64, error) {
@@ -114,6 +128,9 @@ func (f filter) query(now job.Time) store.Query {
 	q := store.Query{
 		Statuses: f.Statuses, Live: f.Live, User: f.User, Name: f.Name, Before: f.Before, Limit: f.size(), Examine: examined,
 	}
+	if f.Archived {
+		q.Examine = 0 // each entry is an object that is read: the archive has a bound of its own
+	}
 	if f.since > 0 {
 		q.Since = now.Add(-f.since)
 	}
@@ -139,6 +156,9 @@ func (f filter) URL() string {
 	if f.Live {
 		q.Set("live", "1")
 	}
+	if f.Archived {
+		q.Set("archived", "1")
+	}
 	set("user", f.User)
 	set("name", f.Name)
 	set("since", f.Since)
@@ -159,7 +179,7 @@ func (f filter) StatusWords() string { return joinStatuses(f.Statuses, ",") }
 
 // Narrow reports whether the filter leaves out anything.
 func (f filter) Narrow() bool {
-	return len(f.Statuses) > 0 || f.Live || f.User != "" || f.Name != "" || f.Since != ""
+	return len(f.Statuses) > 0 || f.Live || f.Archived || f.User != "" || f.Name != "" || f.Since != ""
 }
 
 // toggled has a status more, or less, and begins with the first page.
@@ -175,7 +195,14 @@ func (f filter) toggled(s job.Status) filter {
 
 // whole has no status at all, or only those of jobs that live.
 func (f filter) whole(live bool) filter {
-	f.Before, f.Live, f.Statuses = 0, live, nil
+	f.Before, f.Live, f.Archived, f.Statuses = 0, live, false, nil
+	return f
+}
+
+// old is the jobs that have moved to the archive.
+func (f filter) old() filter {
+	f = f.whole(false)
+	f.Archived = true
 	return f
 }
 

@@ -84,7 +84,7 @@ type known struct {
 }
 
 func (s *Server) know(ctx context.Context, id job.ID) (known, error) {
-	all, retired, err := s.shelf.whole(ctx, id)
+	all, retired, err := s.all.Whole(ctx, id)
 	if err != nil {
 		return known{}, err
 	}

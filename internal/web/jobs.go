@@ -86,7 +86,11 @@ func (s *Server) list(ctx context.Context, f filter) (jobList, error) {
 	if err != nil {
 		return jobList{}, err
 	}
-	page, err := s.cfg.Store.Find(ctx, f.query(now))
+	find := s.cfg.Store.Find
+	if f.Archived {
+		find = s.all.FindArchived
+	}
+	page, err := find(ctx, f.query(now))
 	if err != nil {
 		return jobList{}, err
 	}
@@ -117,8 +121,11 @@ func rowOf(j account.Job, now job.Time) jobRow {
 // pills are the statuses that any job has, and those that were asked for.
 func pills(f filter, counts map[job.Status]int64) []pill {
 	out := []pill{
-		{Label: "All", Count: count(total(counts, false)), URL: f.whole(false).URL(), On: len(f.Statuses) == 0 && !f.Live},
+		{Label: "All", Count: count(total(counts, false)), URL: f.whole(false).URL(), On: len(f.Statuses) == 0 && !f.Live && !f.Archived},
 		{Label: "Live", Count: count(total(counts, true)), URL: f.whole(true).URL(), On: f.Live},
+	}
+	if f.Archived {
+		counts = nil // they are of the jobs that are not in the archive
 	}
 	asked := map[job.Status]bool{}
 	for _, s := range f.Statuses {
@@ -129,7 +136,12 @@ func pills(f filter, counts map[job.Status]int64) []pill {
 			out = append(out, pill{Label: string(s), Status: s, Count: count(counts[s]), URL: f.toggled(s).URL(), On: asked[s]})
 		}
 	}
-	return out
+	if f.Archived {
+		for i := range out[2:] {
+			out[2+i].Count = ""
+		}
+	}
+	return append(out, pill{Label: "Archived", URL: f.old().URL(), On: f.Archived})
 }
 
 // total is how many jobs there are, or how many of them live.

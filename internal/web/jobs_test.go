@@ -96,6 +96,42 @@ func TestJobsAreFiltered(t *testing.T) {
 	}
 }
 
+// Ensure that jobs which have left the store are listed from the archive, by the same filters, and apart from the others.
+func TestArchivedJobsAreListed(t *testing.T) {
+	w := webtest.New(t, nil)
+	for _, name := range []string{"first", "second"} {
+		id := w.Submit(request(name))
+		w.Runs(id, offerA, time.Minute)
+		w.Ends(id, job.Failed, job.Cause{Code: job.CodeUserExit, Text: "the user's code ended with exit code 3"}, 3, 0)
+		w.Retire(id)
+	}
+	w.Submit(request("third"))
+	for query, want := range map[string][]string{
+		"":                                {"3"},
+		"archived=1":                      {"2", "1"},
+		"archived=1&limit=1":              {"2"},
+		"archived=1&before=2":             {"1"},
+		"archived=1&name=FIRST":           {"1"},
+		"archived=1&status=failed":        {"2", "1"},
+		"archived=1&status=SUCCEEDED":     nil,
+		"archived=1&user=nobody&since=1h": nil,
+	} {
+		if page := get(t, w.Server.URL()+"/?"+query); page.code != 200 || !slices.Equal(rows(page.body), want) {
+			t.Errorf("%s: %d %v, want %v", query, page.code, rows(page.body), want)
+		}
+	}
+	body := get(t, w.Server.URL()+"/?archived=1").body
+	if !strings.Contains(body, `data-key="Archived" href="/?archived=1" aria-current="true"`) || strings.Contains(body, `data-key="All" href="/" aria-current`) {
+		t.Error("the list does not say that it is of the archive")
+	}
+	if got := get(t, w.Server.URL()+"/api/v1/jobs?archived=1").body; !strings.Contains(got, `"id": 2,`) || strings.Contains(got, `"id": 3,`) {
+		t.Errorf("the API lists %s", got)
+	}
+	if got := get(t, w.Server.URL()+"/?archived=1&live=1"); got.code != 400 {
+		t.Errorf("live jobs of the archive: %d, want 400", got.code)
+	}
+}
+
 // Ensure that pages lead to each other, with every job on exactly one of them.
 func TestJobsArePaged(t *testing.T) {
 	w := webtest.New(t, nil)

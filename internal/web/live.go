@@ -48,7 +48,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rec, err := s.shelf.Load(r.Context(), id)
+	rec, err := s.all.Load(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) feed(ctx context.Context, e *events, id job.ID, sel follow.Selection) {
 	text := newPlain()
 	f := &follow.Follower{
-		Store: s.shelf, Archive: s.cfg.Archive, Beat: s.beat(id),
+		Store: s.all, Archive: s.cfg.Archive, Beat: s.beat(id),
 		Out:    staged(writerFunc(func(p []byte) { e.piece += text.add(p) })),
 		At:     e.flush,
 		Begin:  func(a job.Attempt) { e.event("attempt", "", attemptLine(a)) },
@@ -103,7 +103,7 @@ func (s *Server) feed(ctx context.Context, e *events, id job.ID, sel follow.Sele
 			return
 		case <-look.C:
 		}
-		now, err := s.shelf.Load(ctx, id)
+		now, err := s.all.Load(ctx, id)
 		switch {
 		case errors.Is(err, store.ErrNotFound): // it has left for the archive
 			rec.Step = job.StepDone

@@ -93,7 +93,7 @@ func (s *Server) newestOutput(ctx context.Context, k known, sel logSel, bare boo
 	out := &lastBytes{most: newestBytes}
 	at := follow.Position{Task: max(sel.Task, 0), Attempt: max(sel.Attempt, 1)}
 	f := &follow.Follower{
-		Store: s.shelf, Archive: s.cfg.Archive, Out: staged(out),
+		Store: s.all, Archive: s.cfg.Archive, Out: staged(out),
 		Begin:  func(a job.Attempt) { fmt.Fprintln(out, attemptLine(a)) },
 		At:     func(p follow.Position) { at = p },
 		Broken: func(err error) { v.Problem = s.unreadable(err) },
@@ -262,7 +262,7 @@ func (s *Server) readWindow(ctx context.Context, key archive.LogKey, v *logPage)
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
 	base := logURL(key.Job, key.Task, key.Attempt) + "&from="
-	l := &follow.Log{Store: s.shelf, Archive: s.cfg.Archive, Key: key}
+	l := &follow.Log{Store: s.all, Archive: s.cfg.Archive, Key: key}
 	l.Begin(v.From)
 	win := &window{left: windowSize}
 	err := l.Rest(ctx, win)
@@ -314,7 +314,7 @@ func (s *Server) sendLog(w http.ResponseWriter, r *http.Request, sel follow.Sele
 	defer done()
 	out := &paced{w: w, c: http.NewResponseController(w)}
 	defer out.extend()
-	f := &follow.Follower{Store: s.shelf, Archive: s.cfg.Archive, Out: out, Broken: func(err error) { _ = s.unreadable(err) }}
+	f := &follow.Follower{Store: s.all, Archive: s.cfg.Archive, Out: out, Broken: func(err error) { _ = s.unreadable(err) }}
 	if sel.Follow {
 		f.Seen = func(context.Context, job.Record) { _ = out.c.Flush() }
 		f.Beat = s.beat(sel.Job)

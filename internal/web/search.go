@@ -52,7 +52,7 @@ type hit struct {
 func (s *Server) search(ctx context.Context, key archive.LogKey, from int64, form searchForm) (*found, string) {
 	ctx, cancel := context.WithTimeout(ctx, searchWithin)
 	defer cancel()
-	l := &follow.Log{Store: s.shelf, Archive: s.cfg.Archive, Key: key}
+	l := &follow.Log{Store: s.all, Archive: s.cfg.Archive, Key: key}
 	l.Begin(from)
 	scan := &scanner{query: lower([]byte(form.Query)), at: from, base: logURL(key.Job, key.Task, key.Attempt)}
 	err := l.Rest(ctx, scan)

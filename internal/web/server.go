@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
+	"github.com/outlast-dev/outlast/internal/history"
 	"github.com/outlast-dev/outlast/internal/store"
 )
 
@@ -34,7 +35,7 @@ type Config struct {
 // Server is a running HTTP server.
 type Server struct {
 	cfg     Config
-	shelf   shelf
+	all     history.Jobs // all jobs, also those that have left the store
 	http    *http.Server
 	mon     *monitor
 	gate    *gate
@@ -63,7 +64,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("listen on %q: %w", cfg.Listen, err)
 	}
 	s := &Server{
-		cfg: cfg, shelf: shelf{cfg.Store, cfg.Archive}, addr: l.Addr(), mon: newMonitor(cfg.Queues), gate: newGate(cfg.Token), pages: loadPages(),
+		cfg: cfg, all: jobsOf(cfg), addr: l.Addr(), mon: newMonitor(cfg.Queues), gate: newGate(cfg.Token), pages: loadPages(),
 		failed: make(chan error, 1), streams: make(chan struct{}, maxStreams),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
