@@ -24,8 +24,8 @@ func FromCommand(argv []string, opt Options) (Job, error) {
 	}
 	task := &node{kind: kindMapping}
 	d.jobName(nil, []*node{task}, programName(argv))
+	d.command = commandLine(argv)
 	d.task(task, 0, 1)
-	d.job.Request.Tasks[0].Run = commandLine(argv)
 	return d.finish()
 }
 

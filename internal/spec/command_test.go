@@ -24,6 +24,10 @@ func TestFromCommand(t *testing.T) {
 	if j.Request.Name != "python3" || task.Name != "python3" || j.Request.User != "eve" || task.Envs["A"] != "1" || j.Secrets[0]["K"] != "s" {
 		t.Errorf("job %+v", j.Request)
 	}
+	with, err := FromCommand([]string{"true"}, Options{Overrides: []Override{{Flag: "--workdir", Field: "workdir", Values: []string{"."}}}})
+	if err != nil || len(with.Unused) != 0 {
+		t.Errorf("notes on a command with a workdir: %q, error %v", with.Unused, err)
+	}
 	if len(task.Resources.Any) != 1 || j.Workdirs[0] != "" {
 		t.Errorf("resources %+v, workdirs %q", task.Resources, j.Workdirs)
 	}

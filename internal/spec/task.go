@@ -21,8 +21,9 @@ const (
 // decoder turns the documents of a file into a job.
 type decoder struct {
 	*report
-	opt Options
-	job Job
+	opt     Options
+	job     Job
+	command string // the run of the only task, instead of a file; "" if there is a file
 
 	prioritySet bool
 	priorityAt  position
@@ -154,6 +155,9 @@ func (d *decoder) task(n *node, index, count int) {
 		if v := n.get(read.field); v != nil {
 			read.into(v, read.field)
 		}
+	}
+	if d.command != "" {
+		t.Run = d.command
 	}
 	if t.Run == "" {
 		d.idle(n)
