@@ -3,6 +3,8 @@ package tasks
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,7 +28,7 @@ const (
 	retireEvery  = 15 * time.Second
 	retireMost   = 100              // jobs, or logs of jobs, in one tick
 	retireWide   = 8                // at a time
-	retireLimit  = 30 * time.Second // for one tick; what is left is for the next one
+	retireLimit  = 30 * time.Second // for one tick, less than store.RetireRest; what is left is for the next one
 	recountEvery = 10 * time.Minute // between two looks at all that the archive holds
 )
 
@@ -75,7 +77,7 @@ func (w *Worker) retireJobs(ctx context.Context, now job.Time) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	var g errgroup.Group // without a context: a job that cannot be moved keeps no other back
 	g.SetLimit(retireWide)
 	for _, id := range ids {
 		g.Go(func() error { return w.retire(ctx, id, now) })
@@ -89,11 +91,17 @@ func (w *Worker) retire(ctx context.Context, id job.ID, now job.Time) error {
 	switch {
 	case errors.Is(err, store.ErrUnavailable):
 		return err
-	case err != nil: // damaged: it stays where somebody can mend it
+	case errors.Is(err, store.ErrNotFound): // somebody was faster, or a part of it is missing
+		if gone, err := w.store.Forget(ctx, id); gone || err != nil {
+			return err
+		}
+	}
+	if err != nil { // damaged: it stays where somebody can mend it
 		w.metrics.retention.WithLabelValues("damaged").Inc()
 		w.log.Error().Err(err).Int64("job", int64(id)).Msg("a job that ended cannot be read, and stays in Redis")
 		return w.store.Defer(ctx, id)
 	}
+	w.at("retire: read")
 	doc := archive.DocumentOf(&all.Record, all.Request, all.Past, all.Events, now)
 	if err := w.archive.PutJob(ctx, doc); err != nil {
 		return err
@@ -144,6 +152,7 @@ func expiryOf(d *archive.Document, size int64) archive.Expiry {
 // expireLogs removes logs whose time has come. It reports whether there may be more.
 func (w *Worker) expireLogs(ctx context.Context, now job.Time) (bool, error) {
 	more := false
+	var failed []error
 	for _, rule := range []archive.LogRule{archive.RuleUsual, archive.RuleOwn} {
 		keep := w.cfg.Retention.Logs
 		if rule == archive.RuleOwn {
@@ -163,13 +172,25 @@ func (w *Worker) expireLogs(ctx context.Context, now job.Time) (bool, error) {
 			return false, err
 		}
 		more = more || len(due) == retireMost
-		for _, e := range due {
-			if err := w.removeLogs(ctx, e, archive.Notice{Job: e.Job, At: now, After: keep}); err != nil {
-				return false, err
-			}
+		failed = append(failed, w.removeEach(ctx, due, archive.Notice{At: now, After: keep}))
+	}
+	return more, errors.Join(failed...)
+}
+
+// removeEach removes the logs of several jobs. One of which they cannot be removed keeps no other back; the first error is
+// returned.
+func (w *Worker) removeEach(ctx context.Context, marks []archive.Expiry, n archive.Notice) error {
+	var first error
+	for _, e := range marks {
+		n.Job = e.Job
+		if err := w.removeLogs(ctx, e, n); err != nil && first == nil {
+			first = fmt.Errorf("remove the logs of job %d: %w", e.Job, err)
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return more, nil
+	return first
 }
 
 // removeLogs removes the logs of a job in the archive and leaves a notice in their place, unless the mark is of
@@ -185,18 +206,20 @@ func (w *Worker) removeLogs(ctx context.Context, e archive.Expiry, n archive.Not
 		return err
 	}
 	doc, err := w.archive.Job(ctx, e.Job)
+	unknown := errors.Is(err, archive.ErrNotFound) // its time was over, too: nobody can ask for its logs
 	switch {
-	case errors.Is(err, archive.ErrNotFound): // its time was over, too
-	case err != nil:
+	case err != nil && !unknown:
 		return err
-	case expiryOf(&doc, e.Bytes) != e:
+	case !unknown && expiryOf(&doc, e.Bytes) != e:
 		return w.archive.RemoveExpiry(ctx, e)
 	}
 	if e.Rule == archive.RuleOwn && n.Limit == 0 {
 		n.After = doc.Head.LogRetention
 	}
-	if err := w.archive.PutNotice(ctx, n); err != nil {
-		return err
+	if !unknown {
+		if err := w.archive.PutNotice(ctx, n); err != nil {
+			return err
+		}
 	}
 	w.at("logs: notice")
 	if err := w.archive.RemoveLogs(ctx, e.Job); err != nil {
@@ -213,12 +236,9 @@ func (w *Worker) recount(ctx context.Context, now job.Time) (bool, error) {
 	if last := job.Time(w.recounted.Load()); last > 0 && now.Sub(last) < recountEvery {
 		return false, nil
 	}
-	more, err := w.limitLogs(ctx, now)
-	if err != nil {
-		return false, err
-	}
-	again, err := w.expireDocuments(ctx, now)
-	if err != nil {
+	more, err1 := w.limitLogs(ctx, now)
+	again, err2 := w.expireDocuments(ctx, now)
+	if err := errors.Join(err1, err2); err != nil {
 		return false, err
 	}
 	if !more && !again {
@@ -252,12 +272,7 @@ func (w *Worker) limitLogs(ctx context.Context, now job.Time) (bool, error) {
 			return false, err
 		}
 	}
-	for _, e := range over {
-		if err := w.removeLogs(ctx, e, archive.Notice{Job: e.Job, At: now, Limit: limit}); err != nil {
-			return false, err
-		}
-	}
-	return len(over) == retireMost, nil
+	return len(over) == retireMost, w.removeEach(ctx, over, archive.Notice{At: now, Limit: limit})
 }
 
 // expireDocuments deletes what is known of jobs whose time in the archive is over: of the oldest thousand, since jobs end
@@ -271,19 +286,41 @@ func (w *Worker) expireDocuments(ctx context.Context, now job.Time) (bool, error
 	if err != nil {
 		return false, err
 	}
+	// The document of a job that is in Redis again is of an earlier end, and may be written anew at any moment. One of a job
+	// that is not, is the last.
+	here, damaged, err := w.store.LoadMany(ctx, ids)
+	if err != nil {
+		return false, err
+	}
 	removed := 0
-	for i := len(ids) - 1; i >= 0 && removed < retireMost; i-- {
-		doc, err := w.archive.Job(ctx, ids[i])
-		if err != nil {
-			return false, err
-		}
-		if doc.EndedAt().Add(keep) > now {
+	var first error
+	for _, id := range slices.Backward(ids) {
+		if _, yes := here[id]; yes || damaged[id] != nil {
 			continue
 		}
-		if err := errors.Join(w.archive.RemoveNotice(ctx, ids[i]), w.archive.RemoveJob(ctx, ids[i])); err != nil {
-			return false, err
+		gone, err := w.expireDocument(ctx, id, now.Add(-keep))
+		if err != nil && first == nil {
+			first = err
 		}
-		removed++
+		if gone {
+			removed++
+		}
+		if removed == retireMost || ctx.Err() != nil {
+			break
+		}
 	}
-	return removed == retireMost, nil
+	return removed == retireMost, first
+}
+
+// expireDocument deletes what is known of a job if it ended before a time, and reports whether it did.
+func (w *Worker) expireDocument(ctx context.Context, id job.ID, before job.Time) (bool, error) {
+	doc, err := w.archive.Job(ctx, id)
+	switch {
+	case errors.Is(err, archive.ErrNotFound): // somebody was faster
+		return false, nil
+	case err != nil || doc.EndedAt() > before:
+		return false, err
+	}
+	err = errors.Join(w.archive.RemoveNotice(ctx, id), w.archive.RemoveJob(ctx, id))
+	return err == nil, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -229,10 +230,116 @@ func TestG5_RetentionAndResume(t *testing.T) {
 		t.Fatal("the logs of a live job were removed")
 	}
 	a.end(id, day)
+	a.rested(id)
 	a.tick(Retention{Jobs: time.Millisecond, Logs: 30 * day})
 	doc, err := a.files.Job(a.ctx, id)
 	if err != nil || doc.EndedAt() != a.now.Add(-day) || a.inStore(id) || !a.hasLogs(id) {
 		t.Errorf("after its second end: %+v, %v", doc, err)
+	}
+}
+
+// rested lets the time pass that a resumed job stays in Redis after its end.
+func (a *attic) rested(id job.ID) {
+	a.t.Helper()
+	index := fmt.Sprintf("ol:{s%02d}:ended", a.store.ShardOf(id))
+	a.ok(a.store.Redis().ZIncrBy(a.ctx, index, -float64(store.RetireRest.Milliseconds()), fmt.Sprint(id)).Err())
+}
+
+// TestG1_SlowRetentionLosesNoSecondEnd ensures that who has read a job before it was resumed, and is slow, does not write that
+// over what the archive holds of its second end.
+func TestG1_SlowRetentionLosesNoSecondEnd(t *testing.T) {
+	t.Parallel()
+	a := newAttic(t)
+	id := a.ended(40*day, 0)
+	slow := a.worker(soon, func(at string) {
+		if at != "retire: read" {
+			return
+		}
+		_, err := a.store.Resume(a.ctx, id, "ada")
+		a.ok(err)
+		a.end(id, day)
+		a.tick(soon) // of another worker, which takes the slow one for dead
+	})
+	_, err := slow.retention(a.ctx)
+	a.ok(err)
+	if !a.inStore(id) {
+		doc, err := a.files.Job(a.ctx, id)
+		t.Fatalf("it left Redis, and the archive holds the end at %s, %v", doc.EndedAt().Std(), err)
+	}
+	a.rested(id)
+	a.tick(soon)
+	if doc, err := a.files.Job(a.ctx, id); err != nil || a.inStore(id) || doc.EndedAt() != a.now.Add(-day) {
+		t.Errorf("in Redis %v, in the archive it ended at %s, %v", a.inStore(id), doc.EndedAt().Std(), err)
+	}
+	if retireLimit >= store.RetireRest {
+		t.Error("a tick may take longer than a job rests")
+	}
+}
+
+// TestOneKeepsNoOtherBack ensures that a job, a document and logs that cannot be moved or removed are told of, and keep no
+// others from being.
+func TestOneKeepsNoOtherBack(t *testing.T) {
+	t.Parallel()
+	a := newAttic(t)
+	keep := Retention{Jobs: time.Millisecond, Logs: 30 * day, Archive: 365 * day}
+	bad, good, old := a.ended(40*day, 0), a.ended(35*day, 0), a.ended(400*day, 0)
+	a.tick(soon)
+	var files []string
+	a.ok(filepath.WalkDir(filepath.Join(a.dir, "jobs"), func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	}))
+	slices.Sort(files) // newest first
+	a.ok(os.WriteFile(files[len(files)-1-int(bad-1)], []byte("damaged"), 0o600))
+	_, err := a.worker(keep, nil).retention(a.ctx)
+	if err == nil {
+		t.Error("the damaged document is not told of")
+	}
+	if !a.hasLogs(bad) || a.hasLogs(good) || a.hasLogs(old) {
+		t.Errorf("logs of the damaged one %v, of the others %v, %v", a.hasLogs(bad), a.hasLogs(good), a.hasLogs(old))
+	}
+	if _, err := a.files.Job(a.ctx, old); !errors.Is(err, archive.ErrNotFound) {
+		t.Errorf("the old document: %v", err)
+	}
+
+	stuck, free := a.ended(time.Hour, 0), a.ended(time.Hour, 0)
+	name := filepath.Join(filepath.Dir(files[0]), fmt.Sprintf("%019d.json.zst", math.MaxInt64-int64(stuck)))
+	a.ok(os.MkdirAll(filepath.Join(name, "in the way"), 0o700))
+	for range 2 {
+		if _, err := a.worker(soon, nil).retention(a.ctx); err == nil {
+			t.Error("the job that cannot be moved is not told of")
+		}
+	}
+	if !a.inStore(stuck) || a.inStore(free) {
+		t.Errorf("in Redis is the one that cannot be moved: %v, the other: %v", a.inStore(stuck), a.inStore(free))
+	}
+}
+
+// TestNoticesGo ensures that no notice is left of a job that the archive has forgotten.
+func TestNoticesGo(t *testing.T) {
+	t.Parallel()
+	a := newAttic(t)
+	id := a.ended(400*day, 0)
+	a.tick(Retention{Jobs: time.Millisecond, Archive: 30 * day})
+	a.tick(Retention{Logs: 90 * day})
+	if n, err := a.files.Notice(a.ctx, id); a.hasLogs(id) || !errors.Is(err, archive.ErrNotFound) {
+		t.Errorf("its logs are there: %v, notice %v, %v", a.hasLogs(id), n, err)
+	}
+}
+
+// TestRetiredAtOnce ensures that a job that another worker has just taken is no damage.
+func TestRetiredAtOnce(t *testing.T) {
+	t.Parallel()
+	a := newAttic(t)
+	id := a.ended(time.Hour, 0)
+	a.tick(soon)
+	index := fmt.Sprintf("ol:{s%02d}:ended", a.store.ShardOf(id))
+	a.ok(a.store.Redis().ZAdd(a.ctx, index, redis.Z{Score: 1, Member: int64(id)}).Err()) // as it was read before
+	a.tick(soon)
+	if n, err := a.store.Redis().ZCard(a.ctx, index).Result(); err != nil || n != 0 {
+		t.Errorf("%d are to be retired, %v", n, err)
 	}
 }
 

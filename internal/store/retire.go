@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,6 +23,10 @@ type Retired struct {
 // retireLook bounds the entries of an index that one call looks at: machines that do not close keep their jobs.
 const retireLook = 1000
 
+// RetireRest is how long a job that was resumed stays after its end at least. Whoever writes a job to the archive must have
+// given up within it: what was read before the job was resumed would else be written over its second end.
+const RetireRest = time.Minute
+
 // Retirable names up to most jobs that may leave the store: those that ended before a time, those beyond the number that
 // may stay, those that ended first first, and those whose logs are due by their own retention. Zero for most that may stay
 // is no limit.
@@ -30,7 +35,7 @@ func (s *Store) Retirable(ctx context.Context, before job.Time, stay int64, most
 	err := s.pipelined(ctx, s.lua.retirable, func(pipe redis.Pipeliner) {
 		for shard := range cmds {
 			keys := []string{s.keys.prefix(shard) + "ended", s.keys.due(shard), s.keys.prefix(shard) + "brief", s.keys.hooks(shard)}
-			cmds[shard] = s.lua.retirable.EvalSha(ctx, pipe, keys, most, retireLook)
+			cmds[shard] = s.lua.retirable.EvalSha(ctx, pipe, keys, s.keys.prefix(shard), most, retireLook, ms(RetireRest))
 		}
 	})
 	if err != nil {
@@ -103,6 +108,11 @@ func (s *Store) Retire(ctx context.Context, r *Retired) (bool, error) {
 		return false, unavailable(fmt.Sprintf("retire job %d", id), err)
 	}
 	return gone == 1, nil
+}
+
+// Forget takes a job that has left the store out of what is to be retired, and reports whether it has.
+func (s *Store) Forget(ctx context.Context, id job.ID) (bool, error) {
+	return s.Retire(ctx, &Retired{Record: job.Record{Head: job.Head{ID: id}}}) // a record that is there is another one, and stays
 }
 
 // Defer puts off the retirement of a job that cannot be read, as if it had ended now, so that it keeps no other back.
