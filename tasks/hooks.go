@@ -55,13 +55,9 @@ func (w *Worker) handleHook(ctx context.Context, _ *asynq.Task) error {
 		w.log.Error().Err(err).Msg("dropped a task")
 		return nil
 	}
-	req, err := w.store.Request(ctx, due.ID)
-	var damaged *store.CorruptError
-	switch {
-	case errors.Is(err, store.ErrUnavailable):
-		return err
-	case errors.As(err, &damaged):
-		w.log.Error().Err(err).Msg("a request is damaged and its news are told to nobody")
+	req, unreadable := w.store.Request(ctx, due.ID)
+	if errors.Is(unreadable, store.ErrUnavailable) {
+		return unreadable
 	}
 	lease := w.hookLease(&req)
 	claim, err := w.store.ClaimHook(ctx, due, ulid.Make().String(), lease)
@@ -75,7 +71,16 @@ func (w *Worker) handleHook(ctx context.Context, _ *asynq.Task) error {
 		w: w, claim: claim, lease: lease, req: &req, read: time.Now(), until: time.Now().Add(hookLasts),
 		log: w.log.With().Int64("job", int64(due.ID)).Logger(),
 	}
+	if unreadable != nil {
+		return t.leave(ctx, unreadable)
+	}
 	return t.tell(ctx)
+}
+
+// leave lets news wait that cannot be told before somebody has mended the job.
+func (t *teller) leave(ctx context.Context, why error) error {
+	t.log.Error().Err(why).Msg("a job cannot be read, and its news wait until it can")
+	return t.release(ctx, nil, t.now().Add(hookPause))
 }
 
 // hookLease is longer than one try may take, by a claim of the watch.
@@ -119,11 +124,11 @@ func (t *teller) now() job.Time { return clock{store: t.claim.Now, read: t.read}
 // tell tells all receivers, beside each other, and gives the claim back.
 func (t *teller) tell(ctx context.Context) error {
 	rec, err := t.w.store.Load(ctx, t.claim.ID)
-	if err != nil && !errors.Is(err, store.ErrUnavailable) { // gone or damaged: nobody can say what there is to tell
-		return t.release(ctx, nil, t.now().Add(hookPause))
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
 		return err
+	case err != nil:
+		return t.leave(ctx, err)
 	}
 	t.head = rec.Head
 	all := t.receivers()

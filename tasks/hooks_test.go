@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/outlast-dev/outlast/internal/job"
@@ -192,6 +193,48 @@ func TestG1_NewsSurviveTheWorker(t *testing.T) {
 		t.Errorf("the first news must come twice, the same: %d calls, %s and %s", len(calls), calls[0].id, calls[1].id)
 	}
 	d.sound(id)
+}
+
+// TestNewsOfADamagedJobWait ensures that a job that cannot be read keeps its news until somebody has mended it.
+func TestNewsOfADamagedJobWait(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"job", "req"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			d := newDeployment(t)
+			rc := newReceiver(t, nil)
+			req := d.request(`true`)
+			req.Webhooks = []job.Webhook{{URL: rc.URL}}
+			id := d.submitAll(store.Submission{Request: req})[0]
+			ctx := context.Background()
+			ok := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			prefix := fmt.Sprintf("ol:{s%02d}:", d.store.ShardOf(id))
+			key := fmt.Sprintf("%s%s:%d", prefix, kind, id)
+			ok(d.client.Copy(ctx, key, prefix+"whole", 0, true).Err())
+			if kind == "job" {
+				ok(d.client.HSet(ctx, key, "head", "{").Err())
+			} else {
+				ok(d.client.Set(ctx, key, "{", 0).Err())
+			}
+			d.worker()
+			hook := fmt.Sprintf("%shook:%d", prefix, id)
+			d.eventually("a delivery that was given back", func() bool {
+				v, err := d.client.HMGet(ctx, hook, "n", "held").Result()
+				return err == nil && v[0] == "1" && v[1] == "0"
+			}, func() string { return "" })
+			if heard := rc.heard(); heard != "" {
+				t.Errorf("told of a damaged job: %s", heard)
+			}
+			ok(d.client.Rename(ctx, prefix+"whole", key).Err())
+			ok(d.client.ZAdd(ctx, prefix+"hooks", redis.Z{Score: 1, Member: int64(id)}).Err())
+			d.eventually("its first news", func() bool { return strings.HasPrefix(rc.heard(), "SUBMITTED") }, rc.heard)
+		})
+	}
 }
 
 // TestReceiverThatFails ensures that a receiver which fails for a while hears all in the end, in order; that one which never

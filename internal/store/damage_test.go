@@ -72,6 +72,29 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
+// TestDamagedLists ensures that a job whose history or outbox is damaged goes on, and those that are committed with it, and
+// that it can be resumed.
+func TestDamagedLists(t *testing.T) {
+	onBoth(t, 1, func(t *testing.T, b *bench) {
+		bad, next := b.told(t)
+		good := must[Claimed](t)(b.Begin(b.ctx, b.submit(t, 1)[0], job.StepLaunch, 1, "token", lease))
+		for _, kind := range []string{"ev", "past", "out", "hook"} {
+			b.must(t, b.rdb.Set(b.ctx, b.keys.of(bad.ID, kind), "damaged", 0).Err())
+		}
+		next.Step, next.Tasks[0].Status, next.Past = job.StepDone, job.Failed, []job.Attempt{{Number: 1}}
+		other := good.Clone()
+		other.Step, other.Tasks[0].Status = job.StepDone, job.Failed
+		for i, err := range must[[]error](t)(b.Commit(b.ctx, 0, Commit{From: &bad, Next: next}, Commit{From: &good, Next: other})) {
+			if err != nil {
+				t.Errorf("commit %d: %v", i, err)
+			}
+		}
+		b.sound(t, []job.ID{bad.ID, good.ID})
+		must[Woken](t)(b.Resume(b.ctx, bad.ID, "ada"))
+		b.sound(t, []job.ID{bad.ID, good.ID})
+	})
+}
+
 // TestDamagedAct ensures that an act of a damaged record is not begun again and again.
 func TestDamagedAct(t *testing.T) {
 	b := newBench(t, 1)

@@ -146,7 +146,8 @@ func (s *Store) SaveHook(ctx context.Context, h *Hook, receiver string, next int
 	return hookResult("save a delivery", h.ID, ok, err)
 }
 
-// ReleaseHook gives the claim back. Due is when one of the receivers is to be tried next.
+// ReleaseHook gives the claim back. Due is when one of the receivers is to be tried next. What all of them have heard is
+// dropped; without receivers, since nobody can say who they are, all news are kept.
 func (s *Store) ReleaseHook(ctx context.Context, h *Hook, receivers []string, due job.Time) error {
 	id := h.ID
 	keys := []string{s.keys.of(id, "hook"), s.keys.of(id, "out"), s.keys.hooks(s.keys.shardOf(id)), s.keys.of(id, "job"), s.keys.of(id, "sec")}

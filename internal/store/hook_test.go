@@ -221,6 +221,23 @@ func TestNewsOfAJobThatIsGone(t *testing.T) {
 	}
 }
 
+// TestNewsWaitForTheirReceivers ensures that the news of a job of which nobody can say who wants them are kept until then.
+func TestNewsWaitForTheirReceivers(t *testing.T) {
+	onBoth(t, 2, func(t *testing.T, b *bench) {
+		id := b.telling(t)
+		h := must[*Hook](t)(b.ClaimHook(b.ctx, b.due(t)[0], "mine", lease))
+		b.must(t, b.ReleaseHook(b.ctx, h, nil, h.Now.Add(lease)))
+		if due := b.due(t); len(due) != 0 {
+			t.Errorf("due at once: %v", due)
+		}
+		b.pass(t, 2*lease)
+		h = must[*Hook](t)(b.ClaimHook(b.ctx, HookDue{id, 2}, "next", lease))
+		if got := names(h.News); got != "SUBMITTED" || h.Base != 0 {
+			t.Errorf("what is left is %q from %d", got, h.Base)
+		}
+	})
+}
+
 // TestNewsAreToldBeforeRetention ensures that a job which has ended stays until its news are told, and that none of them is
 // left when it goes.
 func TestNewsAreToldBeforeRetention(t *testing.T) {
@@ -239,6 +256,13 @@ func TestNewsAreToldBeforeRetention(t *testing.T) {
 		t.Fatalf("%v may leave", ids)
 	}
 	all := must[Retired](t)(b.LoadAll(b.ctx, c.ID))
+	second := must[*Hook](t)(b.ClaimHook(b.ctx, HookDue{c.ID, 2}, "second", lease)) // which has nothing to tell
+	b.unchanged(t, "retiring during a delivery", func() {
+		if must[bool](t)(b.Retire(b.ctx, &all)) {
+			t.Error("it is gone")
+		}
+	})
+	b.must(t, b.ReleaseHook(b.ctx, second, []string{"a"}, 0))
 	if !must[bool](t)(b.Retire(b.ctx, &all)) {
 		t.Fatal("it stays")
 	}

@@ -95,7 +95,7 @@ func (s *Store) Retire(ctx context.Context, r *Retired) (bool, error) {
 	id := r.Record.ID
 	prefix := s.keys.prefix(s.keys.shardOf(id))
 	keys := []string{
-		s.keys.of(id, "job"), prefix + "ended", prefix + "brief", s.keys.status(s.keys.shardOf(id), r.Record.Status()),
+		s.keys.of(id, "job"), prefix + "ended", prefix + "brief", s.keys.status(s.keys.shardOf(id), r.Record.Status()), s.keys.hooks(s.keys.shardOf(id)),
 		s.keys.of(id, "ev"), s.keys.of(id, "past"), s.keys.of(id, "req"), s.keys.of(id, "sec"), s.keys.of(id, "jrn"), s.LeaseKey(id), s.keys.of(id, "out"), s.keys.of(id, "hook"),
 	}
 	for _, list := range [][]job.Attempt{r.Past, r.Record.Live} {

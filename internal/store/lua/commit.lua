@@ -25,8 +25,8 @@ local function list(width)
 end
 local function push(key, n, from, most)
   if n == 0 then return end
-  redis.call('RPUSH', key, unpack(ARGV, from, from + n - 1))
-  redis.call('LTRIM', key, -most, -1)
+  redis.pcall('RPUSH', key, unpack(ARGV, from, from + n - 1)) -- a damaged history keeps no job from going on
+  redis.pcall('LTRIM', key, -most, -1)
 end
 while i <= #ARGV do
   local id, fence, seq, after, before, wakes, token, keep, due, was, is, ended = unpack(ARGV, i, i + 11)

@@ -1,11 +1,12 @@
--- Puts news of a job into its outbox, which keeps the last 200, and makes their delivery due.
+-- Puts news of a job into its outbox, which keeps the last 200, and makes their delivery due. An outbox that is damaged loses
+-- them: it must not keep the job, and those that are committed with it, from going on.
 local function tell(prefix, id, now, news)
   local out = prefix .. 'out:' .. id
-  redis.call('RPUSH', out, unpack(news))
-  local over = redis.call('LLEN', out) - 200
+  redis.pcall('RPUSH', out, unpack(news))
+  local over = (tonumber(redis.pcall('LLEN', out)) or 0) - 200
   if over > 0 then
     redis.call('LTRIM', out, over, -1)
-    redis.call('HINCRBY', prefix .. 'hook:' .. id, 'base', over)
+    redis.pcall('HINCRBY', prefix .. 'hook:' .. id, 'base', over)
   end
   redis.call('ZADD', prefix .. 'hooks', 'LT', now, id)
 end

@@ -26,8 +26,8 @@ if r[1] ~= 'done' or r[2] ~= fence or r[3] ~= seq or r[4] ~= states then return 
 redis.call('HSET', KEYS[1], 'fence', string.format('%.0f', fence + 1), 'seq', string.format('%.0f', seq + 1),
   'held', '0', 'resumed', token, unpack(ARGV, sfrom, sfrom + s - 1))
 redis.call('HDEL', KEYS[1], unpack(ARGV, dfrom, dfrom + d - 1))
-redis.call('RPUSH', prefix .. 'ev:' .. id, unpack(ARGV, efrom, efrom + e - 1))
-redis.call('LTRIM', prefix .. 'ev:' .. id, -200, -1)
+redis.pcall('RPUSH', prefix .. 'ev:' .. id, unpack(ARGV, efrom, efrom + e - 1))
+redis.pcall('LTRIM', prefix .. 'ev:' .. id, -200, -1)
 if o > 0 then tell(prefix, id, now, {unpack(ARGV, ofrom, ofrom + o - 1)}) end
 moved(prefix, id, was, is)
 redis.call('ZREM', prefix .. 'ended', id)
