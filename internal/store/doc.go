@@ -11,6 +11,7 @@
 //	ol:{s03}:jrn:7    what workers have logged about the job, bounded
 //	ol:{s03}:due       job → when somebody must look again. It is timer, lease and sweep in one, and holds every job that is not done
 //	ol:{s03}:ended     job → when it ended          ol:{s03}:st:…    one per status: the jobs in it, by id
+//	ol:{s03}:made:7    what was written of the submission with a key that began with job 7, until all of it is
 //	ol:{s03}:brief     job → when its logs are due, of those that ended and say so themselves
 //	ol:{s03}:chain     the shard's watch: epoch, due, wakes
 //	ol:{d}:…           what belongs to the deployment: its identity, slots, views, workers, chains of the fleet

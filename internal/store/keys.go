@@ -28,6 +28,11 @@ func (k keys) status(shard int, s job.Status) string { return k.prefix(shard) + 
 // hooks is the index of a shard's jobs with news.
 func (k keys) hooks(shard int) string { return k.prefix(shard) + "hooks" }
 
+// made is the set of ids that a shard has written of a submission with a key, whose first job is first.
+func (k keys) made(shard int, first job.ID) string {
+	return k.prefix(shard) + "made:" + strconv.FormatInt(int64(first), 10)
+}
+
 // chain is the key of a chain: that of a watch lies with its shard, so that a wake can reach both in one script.
 func (k keys) chain(name string) string {
 	var shard int

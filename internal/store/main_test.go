@@ -222,6 +222,10 @@ func (b *bench) dump(tb fataler) map[string]any {
 			out[key] = must[map[string]string](tb)(b.rdb.HGetAll(b.ctx, key).Result())
 		case "zset":
 			out[key] = must[[]redis.Z](tb)(b.rdb.ZRangeWithScores(b.ctx, key, 0, -1).Result())
+		case "set":
+			members := must[[]string](tb)(b.rdb.SMembers(b.ctx, key).Result())
+			slices.Sort(members)
+			out[key] = members
 		case "list":
 			out[key] = must[[]string](tb)(b.rdb.LRange(b.ctx, key, 0, -1).Result())
 		default:

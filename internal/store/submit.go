@@ -21,8 +21,12 @@ import (
 // get a launch slot, so this is only for a client that died in between.
 const firstDue = 2 * time.Second
 
-// keyLife is how long an idempotency key is remembered.
-const keyLife = 30 * 24 * time.Hour
+const (
+	// keyLife is how long an idempotency key is remembered.
+	keyLife = 30 * 24 * time.Hour
+	// madeLife is how long the ids of a key's jobs are remembered when all are written, for who is still writing them.
+	madeLife = time.Hour
+)
 
 // Submission is what a client hands in: n jobs of one request.
 type Submission struct {
@@ -95,7 +99,8 @@ func idsFrom(first job.ID, count int) []job.ID {
 }
 
 // bound is what an idempotency key is bound to: "first id, hash of the request", and "written" once all jobs are. From
-// then on a repetition writes nothing: retention may have taken the jobs by then, and they must not run again.
+// then on a repetition writes nothing: retention may have taken the jobs by then, and they must not run again. Until then
+// each shard remembers which of them it has written, under [keys.made].
 func bound(sub Submission, first job.ID) string {
 	sum := sha256.Sum256(mustJSON(sub.Request))
 	return strconv.FormatInt(int64(first), 10) + " " + hex.EncodeToString(sum[:8])
@@ -141,8 +146,12 @@ func (s *Store) KeyUsed(ctx context.Context, key string) (bool, error) {
 
 // sealKey notes that all jobs of a key are written.
 func (s *Store) sealKey(ctx context.Context, sub Submission, first job.ID) error {
-	value := bound(sub, first) + writtenMark
-	if err := s.rdb.Set(ctx, submissionKey(sub.Key), value, keyLife).Err(); err != nil {
+	pipe := s.rdb.Pipeline()
+	pipe.Set(ctx, submissionKey(sub.Key), bound(sub, first)+writtenMark, keyLife)
+	for shard := range min(s.keys.shards, sub.Request.Count) {
+		pipe.Expire(ctx, s.keys.made(s.keys.shardOf(first+job.ID(shard)), first), madeLife)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
 		return unavailable("seal the key", err)
 	}
 	return nil
@@ -170,7 +179,11 @@ func (s *Store) writeNew(ctx context.Context, sub Submission, first job.ID, ids 
 	}
 	err := s.pipelined(ctx, s.lua.submit, func(pipe redis.Pipeliner) {
 		for _, c := range calls {
-			s.lua.submit.EvalSha(ctx, pipe, []string{s.keys.due(c.shard)}, c.args...)
+			keys := []string{s.keys.due(c.shard)}
+			if sub.Key != "" {
+				keys = append(keys, s.keys.made(c.shard, first))
+			}
+			s.lua.submit.EvalSha(ctx, pipe, keys, c.args...)
 		}
 	})
 	if err != nil {
@@ -181,7 +194,7 @@ func (s *Store) writeNew(ctx context.Context, sub Submission, first job.ID, ids 
 
 // newArgs are the arguments of the submit script.
 func (s *Store) newArgs(sub Submission, first job.ID, shard int, ids []job.ID, now job.Time) ([]any, error) {
-	args := []any{s.keys.prefix(shard), ms(firstDue), nil}
+	args := []any{s.keys.prefix(shard), ms(firstDue), int64(keyLife.Seconds()), nil}
 	for _, id := range ids {
 		req := sub.Request
 		req.Rank = int(id - first)
@@ -194,7 +207,7 @@ func (s *Store) newArgs(sub Submission, first job.ID, shard int, ids []job.ID, n
 		for _, zero := range []string{"ran", "fence", "seq", "held"} {
 			f[zero] = "0"
 		}
-		args[2] = len(f) // new records all have the same fields
+		args[3] = len(f) // new records all have the same fields
 		event := job.Event{At: now, Kind: "status", To: string(job.Pending), Cause: job.Cause{Text: "submitted"}}
 		args = append(args, int64(id), mustJSON(req), sub.Sealed, mustJSON(event), entry(&rec.Head), firstNews(rec, event))
 		for k, v := range f {

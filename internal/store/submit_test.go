@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -122,6 +123,7 @@ func TestSubmitKeyAfterCrash(t *testing.T) {
 	value := must[string](t)(b.rdb.Get(b.ctx, key).Result())
 	b.must(t, b.rdb.Set(b.ctx, key, value[:len(value)-len(writtenMark)], 0).Err()) // as if it had died before the end
 	b.must(t, b.rdb.Del(b.ctx, b.keys.of(ids[2], "job")).Err())
+	b.must(t, b.rdb.SRem(b.ctx, b.keys.made(0, ids[0]), int64(ids[2])).Err())
 	b.must(t, b.rdb.ZRemRangeByScore(b.ctx, b.keys.status(0, job.Pending), "3", "3").Err())
 	must[Claimed](t)(b.Begin(b.ctx, ids[0], job.StepLaunch, 1, "token", lease))
 
@@ -132,6 +134,36 @@ func TestSubmitKeyAfterCrash(t *testing.T) {
 	if b.load(t, ids[0]).Fence != 1 {
 		t.Error("a job that was there was written again")
 	}
+}
+
+// TestSubmitKeyAfterCrashAndRetention ensures that a repetition of a submission that was cut off at its very end makes no job
+// again that has run and left for the archive meanwhile: it would be a second job with the attempts of the first.
+func TestSubmitKeyAfterCrashAndRetention(t *testing.T) {
+	onBoth(t, 2, func(t *testing.T, b *bench) {
+		sub := Submission{Request: typical(1), Count: 3, Key: "k"}
+		ids := must[[]job.ID](t)(b.Submit(b.ctx, sub))
+		key := deploymentPrefix + "key:k"
+		value := must[string](t)(b.rdb.Get(b.ctx, key).Result())
+		b.must(t, b.rdb.Set(b.ctx, key, value[:len(value)-len(writtenMark)], 0).Err()) // as if it had died before the end
+		b.end(t, ids[1], job.Failed)
+		all := must[Retired](t)(b.LoadAll(b.ctx, ids[1]))
+		if !must[bool](t)(b.Retire(b.ctx, &all)) {
+			t.Fatal("it did not leave")
+		}
+		if again := must[[]job.ID](t)(b.Submit(b.ctx, sub)); !slices.Equal(ids, again) {
+			t.Errorf("first %v, then %v", ids, again)
+		}
+		if _, err := b.Load(b.ctx, ids[1]); !errors.Is(err, ErrNotFound) {
+			t.Errorf("it is back: %v", err)
+		}
+		b.sound(t, []job.ID{ids[0], ids[2]})
+		for _, id := range ids {
+			made := b.keys.made(b.ShardOf(id), ids[0])
+			if ttl := must[time.Duration](t)(b.rdb.TTL(b.ctx, made).Result()); ttl <= 0 || ttl > madeLife {
+				t.Errorf("%s lives for %s", made, ttl)
+			}
+		}
+	})
 }
 
 // TestSubmitSameKeyAtOnce ensures that clients that submit under one key at the same time get the same jobs.
