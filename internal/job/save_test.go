@@ -48,7 +48,7 @@ func TestG11_ArchiveAway(t *testing.T) {
 					gone = s.now
 				}
 				if tt.back > 0 && first != 0 && s.now.Sub(first) >= tt.back {
-					s.chances.Archive = 0
+					s.Archive = 0
 				}
 			}
 			if tt.world != nil {
@@ -63,7 +63,7 @@ func TestG11_ArchiveAway(t *testing.T) {
 			if got := gone.Sub(first); got < tt.kept || got > tt.kept+slack {
 				t.Errorf("the machine was kept for %s, want %s", got, tt.kept)
 			}
-			s.chances.Archive = 0
+			s.Archive = 0
 			s.finish(2 * time.Hour)
 		})
 	}
