@@ -47,6 +47,7 @@ run: |
 		{"a pipeline without a header", "name: a\nrun: a\n---\nname: b\nrun: b", nil},
 		{"secrets", "secrets:\n  TOKEN: abc\n  WANDB_API_KEY: 0123", nil},
 		{"commands that look like YAML", "run: |\n  cat <<EOF > x.yaml\n  a: {b: [c]}\n  EOF\n  echo \"a: b\" # c\nsetup: >-\n  one\n  two", nil},
+		{"estimates", "inputs: {gs://x: 150}\noutputs: {out: 0.1}", nil},
 
 		{"a service", "service:\n  readiness_probe: /v1/models\n  replicas: 2\nrun: serve", []string{"service: is known but not supported (it describes a service"}},
 		{"a pool", "pool: {workers: 3}\nsetup: x", []string{"pool: is known but not supported"}},
@@ -58,7 +59,6 @@ run: |
 		{"a bucket yet to be named", "file_mounts:\n  /d:\n    name: # fill in\n    mode: MOUNT", []string{"has no source (write source: s3://bucket/path)"}},
 		{"volumes", "volumes:\n  /mnt: pvc-1", []string{"volumes: is known but not supported (bring files with file_mounts"}},
 		{"a repository", "workdir:\n  url: https://example.com/x.git\n  ref: main", []string{"(clone it in setup"}},
-		{"estimates", "inputs: {gs://x: 150}\noutputs: {out: 0.1}", []string{"inputs: is known but not supported (it is an estimate", "outputs: is known"}},
 		{"docker options", "config:\n  docker:\n    run_options: [--shm-size=1g]", []string{"config.docker: is known but not supported (run docker in setup"}},
 		{"network settings", "config:\n  gcp: {enable_gpu_direct: true}", []string{"config.gcp: is known but not supported"}},
 		{"access to the server", "api_server_access: true", []string{"there is no API server that a job could reach (remove it"}},

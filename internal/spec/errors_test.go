@@ -28,9 +28,9 @@ func TestProblems(t *testing.T) {
 		{"wrong place", "use_spot: true", []string{"t.yaml:1:1: use_spot: is not a field of a job file (it belongs under resources)"}},
 		{"wrong place and not served", "priority_class: A100", []string{"(SkyPilot knows it under resources, but it is not supported: it is a class of Kubernetes"}},
 		{"no idea", "zzzzzzzz: x", []string{"(fields here are api_server_access, config, envs, event_callback, "}},
-		{"known", "volumes: {/data: x}\nservice: {replicas: 2}\npool: {workers: 1}\ninputs: {s3://a: 1}", []string{
+		{"known", "volumes: {/data: x}\nservice: {replicas: 2}\npool: {workers: 1}\ninputs: {s3://a: much}", []string{
 			"t.yaml:1:1: volumes: is known but not supported (bring files with file_mounts", "t.yaml:2:1: service: is known but not supported",
-			"t.yaml:3:1: pool: is known", "t.yaml:4:1: inputs: is known"}},
+			"t.yaml:3:1: pool: is known", "t.yaml:4:18: inputs.s3://a: is \"much\" (write how many GB"}},
 		{"known resources", "resources:\n  priority_class: high\n  volumes: []", []string{
 			"t.yaml:2:3: resources.priority_class: is known but not supported (it is a class of Kubernetes: write priority: and a number)", "resources.volumes: is known"}},
 		{"twice", "run: a\nrun: b", []string{"t.yaml:2:1: run: is given twice, first in line 1"}},

@@ -123,12 +123,18 @@ var taskSection = &section{
 			name: "on_notice", kind: extension, form: "`none`, a signal, or [more](#on_notice)", schema: anyOf(signalSchema, noticeSection.schema()), unset: "`TERM`",
 			means: "what happens on the node when the provider gives notice that it takes the machine", example: "USR1", by: byAgent,
 		},
+		{
+			name: "inputs", form: "addresses to GB", schema: estimateSchema, unset: "none",
+			means: "what the task reads: an estimate for SkyPilot's optimizer, which weighs transfers against prices", example: "{\"s3://bucket\": 150}", by: byNobody,
+		},
+		{
+			name: "outputs", form: "addresses to GB", schema: estimateSchema, unset: "none",
+			means: "the same of what it writes", example: "{\"s3://bucket\": 0.5}", by: byNobody,
+		},
 		{name: "volumes", kind: refused, instead: "bring files with file_mounts, or let the machine mount a network file system in setup"},
 		{name: "execution", kind: refused, instead: "it belongs into a first document that is no task"},
 		{name: "service", kind: refused, instead: "it describes a service, and this runs jobs that end: remove it to run the rest as a job"},
 		{name: "pool", kind: refused, instead: "it describes a pool of workers: every job gets machines of its own here"},
-		{name: "inputs", kind: refused, instead: "it is an estimate for SkyPilot's optimizer, and changes nothing else: remove it"},
-		{name: "outputs", kind: refused, instead: "it is an estimate for SkyPilot's optimizer, and changes nothing else: remove it"},
 	}, jobFields...),
 }
 

@@ -35,6 +35,7 @@ var (
 		"propertyNames":        schema{"pattern": variableName.String()},
 		"additionalProperties": schema{"type": []string{"string", "number", "boolean", "null"}},
 	}
+	estimateSchema     = mapOf(schema{"type": "number", "minimum": 0})
 	mountsSchema       = mapOf(anyOf(textSchema, mountSection.schema()))
 	acceleratorSchema  = schema{"type": "string", "pattern": acceleratorForm.String()}
 	acceleratorsSchema = anyOf(

@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -148,6 +149,8 @@ func (d *decoder) task(n *node, index, count int) {
 		{"max_wait", func(v *node, path string) { t.MaxWait = d.duration(v, path, maxDuration) }},
 		{"grace", func(v *node, path string) { t.Grace = d.duration(v, path, maxGrace) }},
 		{"on_notice", func(v *node, _ string) { t.OnNotice = d.onNotice(v) }},
+		{"inputs", d.estimate},
+		{"outputs", d.estimate},
 		{"api_server_access", d.apiServerAccess},
 		{"config", d.config},
 		{"experimental", func(v *node, _ string) { d.experimental(v) }},
@@ -173,6 +176,22 @@ func (d *decoder) idle(n *node) {
 		}
 	}
 }
+
+// estimate reads what a task is thought to read or write.
+func (d *decoder) estimate(n *node, path string) {
+	if !d.isMapping(n, path) {
+		return
+	}
+	for _, f := range n.fields {
+		if !amountPattern.MatchString(f.value.text) {
+			d.add(f.value.at, join(path, f.name), "is "+describe(f.value), "write how many GB, such as 150 or 0.5")
+		}
+	}
+	d.unused(path, "offers are chosen by their prices, whatever is transferred")
+}
+
+// amountPattern is a number that may be 0.
+var amountPattern = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,9})?$`)
 
 // unused notes that a field is understood and has no effect.
 func (d *decoder) unused(path, why string) {
