@@ -137,6 +137,9 @@ func (a *app) showChecked(results []checked) error {
 		} else {
 			for _, p := range c.Problems {
 				fmt.Fprintln(a.out, a.onOut.red("error: ")+render.Text(c.File+": "+p.Message))
+				if p.Hint != "" {
+					fmt.Fprintln(a.out, a.onOut.dim("hint:  "+render.Text(p.Hint)))
+				}
 			}
 		}
 		for _, n := range c.Notes {

@@ -22,7 +22,7 @@ func eventsCommand(a *app) *cobra.Command {
 status, machines, and notes such as a webhook that could not be delivered. With
 -o json each line is an object, with -o yaml each is an item of a list.`,
 		Example: "  enqueue events 7\n  enqueue events 7 --follow",
-		Args:    usage(cobra.ExactArgs(1)),
+		Args:    oneJob,
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID(args[0])
 			if err != nil {

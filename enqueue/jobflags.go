@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/user"
@@ -154,7 +156,7 @@ func jobArgs(c *cobra.Command, args []string) error {
 func (a *app) readJob(args []string, command bool, flags *jobFlags) (spec.Job, error) {
 	opt, err := flags.options()
 	if err != nil {
-		return spec.Job{}, err
+		return spec.Job{}, unreadable(err)
 	}
 	switch {
 	case command:
@@ -162,8 +164,18 @@ func (a *app) readJob(args []string, command bool, flags *jobFlags) (spec.Job, e
 	case args[0] == "-":
 		return readStream(a.in, opt)
 	default:
-		return spec.ParseFile(args[0], opt)
+		j, err := spec.ParseFile(args[0], opt)
+		return j, unreadable(err)
 	}
+}
+
+// unreadable makes an error of the command line of a file that it names and that cannot be read.
+func unreadable(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return &usageError{err: err}
+	}
+	return err
 }
 
 // maxFile is a little more than spec accepts, which then says so.

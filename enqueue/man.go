@@ -15,7 +15,12 @@ func manCommand() *cobra.Command {
 		Short:   "Write the man pages into a folder",
 		Example: "  enqueue man /usr/local/share/man/man1",
 		Hidden:  true,
-		Args:    usage(cobra.ExactArgs(1)),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("into which folder? Name one")
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

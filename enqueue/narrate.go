@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -128,7 +129,7 @@ const repeatAfter = time.Minute
 
 // complain tells of trouble on the way, which is tried again.
 func (n *narrator) complain(err error) {
-	if err == nil || err.Error() == n.trouble && time.Since(n.toldAt) < repeatAfter {
+	if err == nil || errors.Is(err, context.Canceled) || err.Error() == n.trouble && time.Since(n.toldAt) < repeatAfter {
 		return
 	}
 	n.trouble, n.toldAt = err.Error(), time.Now()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -60,6 +61,7 @@ func TestNarratorComplainsOnce(t *testing.T) {
 		n.complain(fmt.Errorf("%s", text))
 	}
 	n.complain(nil)
+	n.complain(fmt.Errorf("read the time: %w", context.Canceled)) // by Ctrl-C: nothing is tried again
 	if diff := cmp.Diff([]string{"a; trying again", "b; trying again", `b\a; trying again`}, told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}

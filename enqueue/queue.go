@@ -69,6 +69,7 @@ type listing struct {
 	counts map[job.Status]int64
 	bad    []error
 	next   job.ID // there may be more below it; zero if not
+	live   bool   // only jobs that have not ended were asked for
 	now    job.Time
 }
 
@@ -81,7 +82,7 @@ func (d *deployment) list(ctx context.Context, q queueQuery) (listing, error) {
 	if err != nil {
 		return listing{}, err
 	}
-	l := listing{jobs: make([]account.Job, len(page.Jobs)), bad: page.Damaged, next: page.Next, now: now}
+	l := listing{jobs: make([]account.Job, len(page.Jobs)), bad: page.Damaged, next: page.Next, live: q.Live, now: now}
 	for i := range page.Jobs {
 		l.jobs[i] = account.Of(&page.Jobs[i], now)
 	}

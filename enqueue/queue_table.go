@@ -18,6 +18,13 @@ func (a *app) queueTable(l listing) error {
 			return err
 		}
 	}
+	if len(l.jobs) == 0 && len(l.counts) > 0 {
+		hint := "no job fits"
+		if l.live {
+			hint = "no live job fits; -a lists those that have ended as well"
+		}
+		a.say("%s", hint)
+	}
 	if l.next != 0 {
 		a.say("the newest %d; more with --limit, the next page with --below %d", len(l.jobs), l.next)
 	}

@@ -23,7 +23,12 @@ restarts after errors are counted anew. Secrets are those of the submission.
 A job that succeeded stays so: submit it again with launch.`,
 		Example: `  enqueue resume 7
   enqueue resume 7 && enqueue logs 7`,
-		Args: usage(cobra.MinimumNArgs(1)),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("which jobs? Give their numbers")
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			ids, err := parseIDs(args)
 			if err != nil {
