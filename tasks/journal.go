@@ -93,22 +93,24 @@ func (j *Journal) run(ctx context.Context, s *store.Store, files *archive.Archiv
 	for {
 		select {
 		case <-ctx.Done():
+			last, done := context.WithTimeout(context.Background(), journalLimit) // for all: a worker that ends waits for it
+			defer done()
 			for range len(j.lines)/journalBatch + 1 {
 				if len(j.lines) > 0 {
-					j.write(<-j.lines, s, files)
+					j.write(last, <-j.lines, s, files)
 				}
 			}
 			return
 		case first := <-j.lines:
 			_ = sleep(ctx, journalPause)
-			j.write(first, s, files)
+			j.write(context.Background(), first, s, files)
 		}
 	}
 }
 
 // write writes a line and those that wait behind it. A job that has ended goes to the archive.
-func (j *Journal) write(first journalEntry, s *store.Store, files *archive.Archive) {
-	ctx, done := context.WithTimeout(context.Background(), journalLimit)
+func (j *Journal) write(ctx context.Context, first journalEntry, s *store.Store, files *archive.Archive) {
+	ctx, done := context.WithTimeout(ctx, journalLimit)
 	defer done()
 	texts, ended := map[job.ID][]byte{}, []job.ID{}
 	for e, n := first, 1; ; n++ {

@@ -66,7 +66,7 @@ func TestJournalTravels(t *testing.T) {
 	j := NewJournal()
 	log := zerolog.New(zerolog.MultiLevelWriter(j)).With().Str("worker", "w").Int64("job", int64(id)).Logger()
 	log.Info().Msg("one")
-	j.write(<-j.lines, b.store, files)
+	j.write(t.Context(), <-j.lines, b.store, files)
 	text, err := b.store.Journal(t.Context(), id)
 	if err != nil || !bytes.Contains(text, []byte(`"message":"one"`)) {
 		t.Errorf("journal %q, %v", text, err)
@@ -76,7 +76,7 @@ func TestJournalTravels(t *testing.T) {
 	}
 	log.Info().Msg("two")
 	j.ended(id)
-	j.write(<-j.lines, b.store, files)
+	j.write(t.Context(), <-j.lines, b.store, files)
 	if text, err := files.Journal(t.Context(), id); err != nil || bytes.Count(text, []byte("\n")) != 2 {
 		t.Errorf("archive %q, %v", text, err)
 	}

@@ -93,3 +93,13 @@ func TestPollMakesNothing(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A run that fills its disk at once can be polled: all that a poll needs is there when the run begins.
+func TestLeaseIsThereFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.start(StartRequest{Run: "sleep 1000"})
+	if !n.dir.has(fileLease) {
+		t.Error("the first poll has to make a file")
+	}
+}

@@ -175,7 +175,19 @@ func (m mount) clear(at string, tried bool) error {
 	case link && m.stale(at):
 		return os.Remove(at)
 	case tried && !link && within(at, m.dir.path(dirWork)):
-		return os.RemoveAll(at)
+		root, err := os.OpenRoot(m.dir.path(dirWork)) // a link in the work directory may lead anywhere
+		if err != nil {
+			return err
+		}
+		defer func() { _ = root.Close() }()
+		rel, err := filepath.Rel(m.dir.path(dirWork), at)
+		if err != nil {
+			return err
+		}
+		if err := root.RemoveAll(rel); err != nil {
+			return fmt.Errorf("%s %w: %w", m.path, errMount, err)
+		}
+		return nil
 	}
 	return fmt.Errorf("%s %w: something is there already, and it is not written over", m.path, errMount)
 }

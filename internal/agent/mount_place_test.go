@@ -76,6 +76,16 @@ func TestMountRefuses(t *testing.T) {
 	if text, err := os.ReadFile(there); err != nil || string(text) != "precious" {
 		t.Errorf("%q, %v", text, err)
 	}
+	fresh := filepath.Join(out, "new") // not there when escape/new was tried first: it is not what that has left
+	if err := os.WriteFile(fresh, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.mounted("escape/new", "", sum, files); !errors.Is(err, errMount) {
+		t.Errorf("escape/new again: %v", err)
+	}
+	if _, err := os.Stat(fresh); err != nil {
+		t.Error("a file behind a link was removed")
+	}
 	if err := n.mounted("y", "", strings.Repeat("0", 64), files); err == nil || errors.Is(err, errMount) {
 		t.Errorf("another bundle: %v", err)
 	}

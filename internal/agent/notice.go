@@ -39,7 +39,7 @@ func parseNotice(text []byte, now time.Time) (userNotice, bool) {
 // checkNotice looks for the word that the machine will be taken, and hands it on once: to the user's code as a
 // file and as a signal to its process group, to the script for it, and through the file to whoever polls.
 func (s *supervisor) checkNotice(now time.Time) {
-	if s.req.NoticeFile == "" || s.noticed {
+	if s.req.NoticeFile == "" || s.noticeKept {
 		return
 	}
 	text, err := readBounded(s.req.NoticeFile, maxRecord)
@@ -47,8 +47,12 @@ func (s *supervisor) checkNotice(now time.Time) {
 		return
 	}
 	n, ok := parseNotice(text, now)
-	if !ok || s.dir.replace(fileNotice, n) != nil {
+	if !ok {
 		return // tried again at the next look
+	}
+	s.noticeKept = s.dir.replace(fileNotice, n) == nil // so is this: on a full disk the code is told without the file
+	if s.noticed {
+		return
 	}
 	s.noticed = true
 	deadline := now.Add(time.Duration(n.SecondsLeft) * time.Second)

@@ -48,6 +48,26 @@ func TestNotice(t *testing.T) {
 	}
 }
 
+// A notice that cannot be written down, as on a full disk, is told to the user's code all the same, once, and is written down
+// when that can be done.
+func TestNoticeThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	file := filepath.Join(t.TempDir(), "notice")
+	n.start(StartRequest{NoticeFile: file, Run: `trap 'echo told' TERM; mkdir $OUTLAST_NOTICE_FILE; echo up
+		until [ -f $OUTLAST_NOTICE_FILE ]; do sleep 0.01; done`})
+	n.awaitLog("up")
+	announce(t, file, 100*time.Second)
+	n.awaitLog("told")
+	if err := os.Remove(n.dir.path(fileNotice)); err != nil {
+		t.Fatal(err)
+	}
+	st := n.awaitState(Exited)
+	if st.Notice == nil || st.Exit.Code != 0 || strings.Count(string(st.Log), "told") != 1 {
+		t.Errorf("status %+v, log %q", st, st.Log)
+	}
+}
+
 // Without a signal the file is all that the user's code gets. It also sees a notice that came before it began.
 func TestNoticeWithoutTerm(t *testing.T) {
 	t.Parallel()

@@ -40,9 +40,10 @@ type supervisor struct {
 	main        mainProcess
 	childless   bool // nothing of the run is left
 	ending      ending
-	why         string // why it was ended, if not by a stop
-	told        bool   // TERM was sent to all
-	noticed     bool
+	why         string        // why it was ended, if not by a stop
+	told        bool          // TERM was sent to all
+	noticed     bool          // the user's code was told of the notice
+	noticeKept  bool          // the notice is in its file
 	noticeTerm  bool          // the main process group was told of the notice with TERM
 	noticeGroup int           // process group of the script for the notice; 0 if there is none
 	killPause   time.Duration // > 0 once KILL was sent
@@ -116,6 +117,9 @@ func newSupervisor(d dir, stdin io.Reader, ready *os.File) (*supervisor, error) 
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
 	if err = d.setGap(gap{}); err != nil { // its room is kept from the beginning: a log that fills the disk is to be cut
+		return nil, err
+	}
+	if err = d.renewLease(); err != nil { // made now: the first poll may come to a full disk
 		return nil, err
 	}
 	s.keep = logKeeper{limit: newLogCap(d, req.LogLimit), marks: newMarker(d)}

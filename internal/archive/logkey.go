@@ -33,7 +33,11 @@ const (
 	extDropped = ".dropped" // empty: its name says it all
 )
 
-// object is the name of a segment. Positions have a fixed width so that names sort by position, up to a petabyte.
+// maxLog is the highest position in a log. It comes from a machine, so it may be anything; one with more digits would make a
+// name that nobody finds again.
+const maxLog = 1e16 - 1
+
+// object is the name of a segment. Positions have a fixed width so that names sort by position.
 func (k LogKey) object(s segment) string {
 	ext := extData
 	if s.dropped {

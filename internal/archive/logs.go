@@ -28,7 +28,7 @@ func (a *Archive) PutLog(ctx context.Context, key LogKey, offset int64, data []b
 	switch {
 	case len(data) == 0:
 		return nil
-	case offset < 0 || len(data) > maxSegment:
+	case offset < 0 || len(data) > maxSegment || offset > maxLog-int64(len(data)):
 		return fmt.Errorf("archive %s: store %d bytes of the log of %s from %d: out of bounds", a.name, len(data), key, offset)
 	}
 	s := segment{from: offset, to: offset + int64(len(data))}
@@ -57,7 +57,7 @@ func (a *Archive) removeCovered(ctx context.Context, key LogKey, s segment) erro
 // DropLog notes that the bytes from..to of a log were dropped because it is too long, and deletes the segments that hold
 // nothing else. It may be repeated, also with more.
 func (a *Archive) DropLog(ctx context.Context, key LogKey, from, to int64) error {
-	if from < 0 || to <= from {
+	if from < 0 || to <= from || to > maxLog {
 		return fmt.Errorf("archive %s: drop the bytes %d to %d of the log of %s: out of bounds", a.name, from, to, key)
 	}
 	gap := segment{from: from, to: to, dropped: true}

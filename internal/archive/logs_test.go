@@ -235,6 +235,11 @@ func TestOutOfBounds(t *testing.T) {
 	if err := a.PutLog(t.Context(), key, 0, make([]byte, maxSegment+1)); err == nil {
 		t.Error("a segment was stored that is too large to be read")
 	}
+	for _, from := range []int64{maxLog, 1<<63 - 1} { // a machine may say that its log is so long
+		if a.PutLog(t.Context(), key, from, []byte("x")) == nil || a.DropLog(t.Context(), key, 0, from+1) == nil {
+			t.Errorf("a part of a log was stored behind %d, where nobody finds it", from)
+		}
+	}
 	if _, err := a.ReadLog(t.Context(), key, -1); err == nil {
 		t.Error("a negative position was read")
 	}
