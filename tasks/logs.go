@@ -19,7 +19,7 @@ import (
 // run has ended, and at least twice a minute.
 //
 // A run that prints faster than a look may move has its newest output in the tail all the same; the archive goes on from
-// where it is, straight from the node, and catches up at the end.
+// where it is, straight from the node, and catches up when the run is quiet, at the latest at the end.
 const (
 	// DefaultLogLimit is how much of an attempt's log its node keeps, and so the archive.
 	DefaultLogLimit = 256 << 20
@@ -96,7 +96,7 @@ func (l *logTrip) follow(ctx context.Context, s agent.Status) error {
 		}
 		p, err = l.read(ctx, l.probe.Tail, pollBytes)
 	}
-	if err == nil && (l.probe.State == job.RunExited || l.timeToKeep()) {
+	if err == nil && (l.probe.State == job.RunExited || l.timeToKeep() || l.behind()) {
 		err = l.keep(ctx, 1)
 	}
 	if err == nil && l.kept > 0 {
@@ -132,6 +132,10 @@ func (l *logTrip) timeToKeep() bool {
 	at, step := int64(l.probe.At), keepEvery.Milliseconds()
 	return at/step != (at-l.every.Milliseconds())/step
 }
+
+// behind reports whether there are bytes that neither the archive has nor the tail can still have, as after a burst: whoever
+// reads the log would find a hole, so the archive catches up at every look, also of a run that is quiet now.
+func (l *logTrip) behind() bool { return l.probe.Tail-l.probe.Kept > store.TailSize }
 
 // keep moves the log from Kept on to the archive, if at least that many bytes have gathered: from the tail, or from the
 // node if the tail has moved on, as it does while the archive is away. What a look may move is bounded.

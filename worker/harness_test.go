@@ -227,7 +227,13 @@ func (f *fleet) await(id, status string) account {
 // trace waits until the user's code has left a file.
 func (f *fleet) trace(name string) {
 	f.t.Helper()
-	f.eventually("the user's code to leave "+name, func() bool { _, err := os.Stat(filepath.Join(f.shared, name)); return err == nil })
+	f.eventually("the user's code to leave "+name, func() bool { return f.exists(name) })
+}
+
+// exists reports whether there is a file of the user's code.
+func (f *fleet) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(f.shared, name))
+	return err == nil
 }
 
 // leave leaves a file for the user's code.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -193,11 +194,24 @@ func TestWhatIsNoFileIsRefusedByName(t *testing.T) {
 	}
 }
 
+// notRoot takes root's right to read everything from the goroutine of a test, until its end.
+func notRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	runtime.LockOSThread()
+	as := func(user uintptr) { _, _, _ = syscall.RawSyscall(syscall.SYS_SETFSUID, user, 0, 0) } // of this thread only
+	as(65534)
+	t.Cleanup(func() {
+		as(0)
+		runtime.UnlockOSThread()
+	})
+}
+
 func TestUnreadableFilesAreRefusedByName(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() == 0 {
-		t.Skip("root may read everything")
-	}
+	notRoot(t)
 	dir := tree(t, map[string]string{"secret": "x"})
 	if err := os.Chmod(filepath.Join(dir, "secret"), 0); err != nil {
 		t.Fatal(err)
@@ -223,6 +237,13 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%+v: %v", c.limits, err)
 		}
 		_ = b.Remove()
+	}
+	pipe := tree(t, map[string]string{"z": "12345"})
+	if err := syscall.Mkfifo(filepath.Join(pipe, "a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Pack(pipe, Limits{Bytes: 4}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("the sizes must be looked at before anything is packed: %v", err)
 	}
 	if _, err := Pack(filepath.Join(dir, "none"), Limits{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no directory: %v", err)

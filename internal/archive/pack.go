@@ -43,6 +43,9 @@ const skipped = ".git"
 // [ErrTooLarge] when a limit is exceeded. Links inside dir are kept as links.
 func Pack(dir string, limits Limits) (Bundle, error) {
 	return packInto(dir, limits, func(p *packer) error {
+		if err := p.measure(); err != nil {
+			return err
+		}
 		return fs.WalkDir(p.root.FS(), ".", p.add) // in the order of names
 	})
 }
@@ -109,6 +112,46 @@ type packer struct {
 	bytes   int64
 }
 
+// measure refuses a tree that is over the limits before anything of it is read, so that nobody waits for half a gigabyte to be
+// packed in vain. Whatever else is wrong is left to add.
+func (p *packer) measure() error {
+	seen := packer{limits: p.limits}
+	return fs.WalkDir(p.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil //nolint:nilerr // add tells it
+		case d.Name() == skipped && d.IsDir():
+			return fs.SkipDir
+		case d.Name() == skipped || name == ".":
+			return nil
+		}
+		var size int64
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
+		if err := seen.countEntry(); err != nil {
+			return err
+		}
+		return seen.countBytes(size)
+	})
+}
+
+// countEntry counts a file, link or directory.
+func (p *packer) countEntry() error {
+	if p.entries++; p.entries > p.limits.Files {
+		return fmt.Errorf("more than %d files: %w", p.limits.Files, ErrTooLarge)
+	}
+	return nil
+}
+
+// countBytes counts the bytes of a file.
+func (p *packer) countBytes(n int64) error {
+	if p.bytes += n; p.bytes > p.limits.Bytes {
+		return fmt.Errorf("more than %d MB of files: %w", p.limits.Bytes/1_000_000, ErrTooLarge)
+	}
+	return nil
+}
+
 // add packs one entry; it is the function of the walk.
 func (p *packer) add(name string, d fs.DirEntry, err error) error {
 	if err != nil {
@@ -123,8 +166,8 @@ func (p *packer) add(name string, d fs.DirEntry, err error) error {
 	if name == "." {
 		return nil
 	}
-	if p.entries++; p.entries > p.limits.Files {
-		return fmt.Errorf("more than %d files: %w", p.limits.Files, ErrTooLarge)
+	if err := p.countEntry(); err != nil {
+		return err
 	}
 	switch kind := d.Type(); kind {
 	case fs.ModeDir:
@@ -188,8 +231,8 @@ func (p *packer) addFile(name, as string) error {
 		return fmt.Errorf("%q is no file any more, or never was", name)
 	}
 	p.files++
-	if p.bytes += info.Size(); p.bytes > p.limits.Bytes {
-		return fmt.Errorf("more than %d MB of files: %w", p.limits.Bytes/1_000_000, ErrTooLarge)
+	if err := p.countBytes(info.Size()); err != nil {
+		return err
 	}
 	if err := p.tar.WriteHeader(header(as, tar.TypeReg, info.Mode(), info.Size())); err != nil {
 		return err
