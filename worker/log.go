@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/outlast-dev/outlast/internal/config"
+	"github.com/outlast-dev/outlast/internal/render"
 	"github.com/outlast-dev/outlast/tasks"
 )
 
@@ -36,5 +37,6 @@ func newLog(cfg config.Config, journal *tasks.Journal) (zerolog.Logger, error) {
 type redisLog struct{ log zerolog.Logger }
 
 func (l redisLog) Printf(_ context.Context, format string, v ...any) {
-	l.log.Warn().Msgf("redis: "+format, v...)
+	// The words of a server are among it, and messages reach a terminal as they are, unlike fields.
+	l.log.Warn().Msg("redis: " + render.Text(fmt.Sprintf(format, v...)))
 }
