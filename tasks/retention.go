@@ -30,6 +30,7 @@ const (
 	retireWide   = 8                // at a time
 	retireLimit  = 30 * time.Second // for one tick, less than store.RetireRest; what is left is for the next one
 	recountEvery = 10 * time.Minute // between two looks at all that the archive holds
+	expireStay   = 500              // documents that stay, found in one look, until it ends
 )
 
 // retention moves jobs that ended long ago from Redis to the archive, and removes what is too old there. Everything that
@@ -238,13 +239,10 @@ func (w *Worker) recount(ctx context.Context, now job.Time) (bool, error) {
 	}
 	more, err1 := w.limitLogs(ctx, now)
 	again, err2 := w.expireDocuments(ctx, now)
-	if err := errors.Join(err1, err2); err != nil {
-		return false, err
-	}
-	if !more && !again {
+	if !more && !again { // also after an error: what cannot be read is not looked at all the time
 		w.recounted.Store(int64(now))
 	}
-	return more || again, nil
+	return more || again, errors.Join(err1, err2)
 }
 
 // limitLogs removes logs, those of the jobs that ended first first, until they take no more than they may.
@@ -275,41 +273,42 @@ func (w *Worker) limitLogs(ctx context.Context, now job.Time) (bool, error) {
 	return len(over) == retireMost, w.removeEach(ctx, over, archive.Notice{At: now, Limit: limit})
 }
 
-// expireDocuments deletes what is known of jobs whose time in the archive is over: of the oldest thousand, since jobs end
-// more or less in the order in which they were submitted.
+// expireDocuments deletes what is known of jobs whose time in the archive is over. It begins with the oldest and ends when it
+// has found enough that stay: jobs end more or less in the order in which they were submitted.
 func (w *Worker) expireDocuments(ctx context.Context, now job.Time) (bool, error) {
 	keep := w.cfg.Retention.Archive
 	if keep == 0 {
 		return false, nil
 	}
-	ids, err := w.archive.OldestJobs(ctx)
-	if err != nil {
-		return false, err
-	}
-	// The document of a job that is in Redis again is of an earlier end, and may be written anew at any moment. One of a job
-	// that is not, is the last.
-	here, damaged, err := w.store.LoadMany(ctx, ids)
-	if err != nil {
-		return false, err
-	}
-	removed := 0
+	removed, stay := 0, 0
 	var first error
-	for _, id := range slices.Backward(ids) {
-		if _, yes := here[id]; yes || damaged[id] != nil {
-			continue
+	err := w.archive.OldestJobs(ctx, func(ids []job.ID) (bool, error) {
+		// The document of a job that is in Redis again is of an earlier end, and may be written anew at any moment. One of a
+		// job that is not, is the last.
+		here, damaged, err := w.store.LoadMany(ctx, ids)
+		if err != nil {
+			return false, err
 		}
-		gone, err := w.expireDocument(ctx, id, now.Add(-keep))
-		if err != nil && first == nil {
-			first = err
+		for _, id := range slices.Backward(ids) {
+			if _, yes := here[id]; yes || damaged[id] != nil {
+				continue
+			}
+			gone, err := w.expireDocument(ctx, id, now.Add(-keep))
+			if err != nil && first == nil {
+				first = err
+			}
+			if gone {
+				removed++
+			} else {
+				stay++
+			}
+			if removed == retireMost || ctx.Err() != nil {
+				return false, nil
+			}
 		}
-		if gone {
-			removed++
-		}
-		if removed == retireMost || ctx.Err() != nil {
-			break
-		}
-	}
-	return removed == retireMost, first
+		return stay < expireStay, nil
+	})
+	return removed == retireMost, errors.Join(err, first)
 }
 
 // expireDocument deletes what is known of a job if it ended before a time, and reports whether it did.

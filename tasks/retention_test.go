@@ -317,6 +317,22 @@ func TestOneKeepsNoOtherBack(t *testing.T) {
 	}
 }
 
+// TestDocumentsGoBehindOneThatStays ensures that a job of old that ended late keeps no documents of later jobs.
+func TestDocumentsGoBehindOneThatStays(t *testing.T) {
+	t.Parallel()
+	a := newAttic(t)
+	long := a.ended(day, 0)
+	a.ok(a.store.Redis().Set(a.ctx, "ol:{d}:id", 5000, 0).Err()) // so that the next one is in another folder
+	old := a.ended(400*day, 0)
+	a.tick(Retention{Jobs: time.Millisecond, Archive: 365 * day})
+	if _, err := a.files.Job(a.ctx, long); err != nil {
+		t.Errorf("the one that stays: %v", err)
+	}
+	if _, err := a.files.Job(a.ctx, old); !errors.Is(err, archive.ErrNotFound) {
+		t.Errorf("the one behind it: %v", err)
+	}
+}
+
 // TestNoticesGo ensures that no notice is left of a job that the archive has forgotten.
 func TestNoticesGo(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -165,24 +166,32 @@ func (a *Archive) Jobs(ctx context.Context, below job.ID, limit int) ([]job.ID, 
 	return ids, err
 }
 
-// OldestJobs lists the jobs of the oldest folder of documents, newest first.
-func (a *Archive) OldestJobs(ctx context.Context) ([]job.ID, error) {
-	oldest := ""
+// OldestJobs calls f for the folders of documents, the oldest first, each with its jobs, newest first, until it returns false.
+func (a *Archive) OldestJobs(ctx context.Context, f func([]job.ID) (bool, error)) error {
+	var folders []string
 	err := a.each(ctx, &blob.ListOptions{Prefix: jobsPrefix, Delimiter: "/"}, func(folder *blob.ListObject) (bool, error) {
-		oldest = folder.Key
+		folders = append(folders, folder.Key)
 		return true, nil
 	})
-	if err != nil || oldest == "" {
-		return nil, err
+	if err != nil {
+		return err
 	}
-	var ids []job.ID
-	err = a.each(ctx, &blob.ListOptions{Prefix: oldest}, func(o *blob.ListObject) (bool, error) {
-		if id, ok := parseJob(o.Key); ok {
-			ids = append(ids, id)
+	for _, folder := range slices.Backward(folders) {
+		var ids []job.ID
+		err := a.each(ctx, &blob.ListOptions{Prefix: folder}, func(o *blob.ListObject) (bool, error) {
+			if id, ok := parseJob(o.Key); ok {
+				ids = append(ids, id)
+			}
+			return true, nil
+		})
+		if err != nil {
+			return err
 		}
-		return true, nil
-	})
-	return ids, err
+		if more, err := f(ids); err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }
 
 // each calls f for every object or folder of a list, until it returns false.
