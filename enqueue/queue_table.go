@@ -18,7 +18,7 @@ func (a *app) queueTable(l listing) error {
 			return err
 		}
 	}
-	if len(l.jobs) == 0 && len(l.counts) > 0 {
+	if len(l.jobs) == 0 && anyJob(l.counts) {
 		hint := "no job fits"
 		if l.live {
 			hint = "no live job fits; -a lists those that have ended as well"
@@ -29,6 +29,16 @@ func (a *app) queueTable(l listing) error {
 		a.say("the newest %d; more with --limit, the next page with --below %d", len(l.jobs), l.next)
 	}
 	return nil
+}
+
+// anyJob reports whether a deployment has any job at all: statuses that no job has are counted, too.
+func anyJob(counts map[job.Status]int64) bool {
+	for _, n := range counts {
+		if n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // countsLine tells how many jobs are in each status.
