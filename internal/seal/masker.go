@@ -3,6 +3,7 @@ package seal
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"strings"
 )
@@ -15,7 +16,10 @@ import (
 // A stream comes in pieces, and a value may lie across two of them. So whoever masks a piece shows the masker also the
 // [Masker.Context] bytes before it, and goes on with the next piece where Mask says that a value may have begun.
 type Masker struct {
-	forms [][]byte // longest first
+	forms  [][]byte        // longest first
+	sorted [][]byte        // the same in the order of their bytes
+	within []int           // of each of these, the longest other one that it begins with; -1 for none
+	starts [1 << 10]uint64 // a bit for what a form begins with, see startOf: most of an output is passed over by it
 }
 
 // maxForm bounds what is held back and read again. A value that is longer is hidden in parts of this length.
@@ -52,7 +56,44 @@ func NewMasker(secrets map[string]string) *Masker {
 	slices.SortFunc(m.forms, func(a, b []byte) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), bytes.Compare(a, b))
 	})
+	m.index()
 	return m
+}
+
+// index prepares the search. A secret may be a file of thousands of lines, and an output is looked through once for all.
+func (m *Masker) index() {
+	m.sorted = slices.SortedFunc(slices.Values(m.forms), bytes.Compare)
+	for i, form := range m.sorted {
+		start := startOf(form)
+		m.starts[start/64] |= 1 << (start % 64)
+		j := i - 1
+		for j >= 0 && !bytes.HasPrefix(form, m.sorted[j]) {
+			j = m.within[j]
+		}
+		m.within = append(m.within, j)
+	}
+}
+
+// startOf maps the first minSecret bytes of a text to a number of 16 bits.
+func startOf(text []byte) uint32 {
+	return binary.LittleEndian.Uint32(text) * 2654435761 >> 16 // Knuth, The Art of Computer Programming, 6.4
+}
+
+// longest is the length of the longest form that data begins with; 0 for none.
+func (m *Masker) longest(data []byte) int {
+	if start := startOf(data); m.starts[start/64]&(1<<(start%64)) == 0 {
+		return 0
+	}
+	i, same := slices.BinarySearchFunc(m.sorted, data, bytes.Compare)
+	if !same {
+		i-- // whatever data begins with, this one begins with
+	}
+	for ; i >= 0; i = m.within[i] {
+		if bytes.HasPrefix(data, m.sorted[i]) {
+			return len(m.sorted[i])
+		}
+	}
+	return 0
 }
 
 // parts divides a text into parts of at most so many bytes, none of them too short to be hidden.
@@ -86,17 +127,13 @@ func (m *Masker) Mask(data []byte, torn, last bool) int {
 			secret[i] = true
 		}
 	}
+	for at, hidden := 0, 0; at+minSecret <= len(data); at++ {
+		end := at + m.longest(data[at:])
+		hide(max(at, hidden), end) // each byte once, also where a value lies upon itself
+		hidden = max(hidden, end)
+	}
 	show := len(data)
 	for _, form := range m.forms {
-		for from, hidden := 0, 0; ; from++ {
-			at := bytes.Index(data[from:], form)
-			if at < 0 {
-				break
-			}
-			from += at
-			hide(max(from, hidden), from+len(form)) // each byte once, also where a value lies upon itself at each byte
-			hidden = from + len(form)
-		}
 		if torn {
 			hide(0, overlap(form, data, minSecret, len(form)-1))
 		}
