@@ -142,14 +142,15 @@ func LastLines(chunks []Chunk, n int) []Chunk {
 // Text is what chunks that follow each other look like, after a text that ended with a byte; 0 if there was none.
 func Text(chunks []Chunk, last byte) []byte {
 	var b bytes.Buffer
+	open := last != '\n' && last != 0 // a line was begun
 	for _, c := range chunks {
-		if c.Data == nil && last != '\n' && last != 0 {
+		if c.Data == nil && open {
 			b.WriteByte('\n')
 		}
 		b.Write(c.Data)
 		b.WriteString(c.Note())
 		if b.Len() > 0 {
-			last = b.Bytes()[b.Len()-1]
+			open = b.Bytes()[b.Len()-1] != '\n'
 		}
 	}
 	return b.Bytes()

@@ -55,7 +55,7 @@ func TestAcceptanceRowsNameTheirTests(t *testing.T) {
 	if len(rows) < 100 {
 		t.Fatalf("the list has %d rows", len(rows))
 	}
-	shown := regexp.MustCompile("`(?:Test\\w+` \\([a-z/]+\\)|(\\w+\\.txtar)`)")
+	shown := regexp.MustCompile("`(?:(?:Test|Fuzz)\\w+` \\([a-z/]+\\)|(\\w+\\.txtar)`)")
 	for _, row := range rows {
 		behaviour, by := row[1], row[2]
 		tests := shown.FindAllStringSubmatch(by, -1)

@@ -27,7 +27,7 @@ type Printer struct {
 	Stage func(stage job.MarkKind) error // called on a line of its own before setup and run, if there is a setup
 	Skew  func(ahead time.Duration)      // told how far ahead the node's clock is, when that changes by a second or more
 
-	last   byte // that was written
+	open   bool // a line was begun
 	setup  bool // the output of setup was seen
 	stage  job.Mark
 	skew   time.Duration
@@ -114,11 +114,11 @@ func (p *Printer) lines(offset int64, data []byte, marks []job.Mark) error {
 		if i := bytes.IndexByte(data, '\n'); i >= 0 {
 			line = data[:i+1]
 		}
-		if p.last == '\n' || p.last == 0 {
+		if !p.open {
 			out.WriteString(p.stamp(offset, marks))
 		}
 		out.Write(line)
-		p.last = line[len(line)-1]
+		p.open = line[len(line)-1] != '\n'
 		offset, data = offset+int64(len(line)), data[len(line):]
 	}
 	_, err := p.W.Write(out.Bytes())
@@ -149,7 +149,7 @@ func (p *Printer) Note(line string) error {
 
 // ownLine ends the line that was begun, if one was.
 func (p *Printer) ownLine() error {
-	if p.last == '\n' || p.last == 0 {
+	if !p.open {
 		return nil
 	}
 	return p.write([]byte("\n"))
@@ -161,7 +161,7 @@ func (p *Printer) write(data []byte) error {
 	}
 	n, err := p.W.Write(data)
 	if n > 0 {
-		p.last = data[n-1]
+		p.open = data[n-1] != '\n'
 	}
 	return err
 }
