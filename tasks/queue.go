@@ -103,16 +103,23 @@ func (d *Dispatcher) runChain(chain string, epoch int64) error {
 	if epoch == 0 {
 		return nil // it never began: the first worker begins it
 	}
-	err := d.inspect.RunTask(chainQueue(chain), chainID(chain, epoch))
-	if err == nil || errors.Is(err, asynq.ErrTaskNotFound) || errors.Is(err, asynq.ErrQueueNotFound) {
-		return nil
-	}
-	if info, e := d.inspect.GetTaskInfo(chainQueue(chain), chainID(chain, epoch)); e == nil &&
-		(info.State == asynq.TaskStateActive || info.State == asynq.TaskStatePending) {
-		return nil
+	var err error
+	for range runTries {
+		err = d.inspect.RunTask(chainQueue(chain), chainID(chain, epoch))
+		if err == nil || errors.Is(err, asynq.ErrTaskNotFound) || errors.Is(err, asynq.ErrQueueNotFound) {
+			return nil
+		}
+		if info, e := d.inspect.GetTaskInfo(chainQueue(chain), chainID(chain, epoch)); e == nil &&
+			(info.State == asynq.TaskStateActive || info.State == asynq.TaskStatePending) {
+			return nil
+		}
 	}
 	return fmt.Errorf("run the tick of %s: %w", chain, err)
 }
+
+// runTries: a tick that waited or ran when it was to be run, which asynq refuses without a type of error, may have ended
+// by the time that it is looked at.
+const runTries = 2
 
 // beginChain makes the task of a chain's new epoch.
 func (d *Dispatcher) beginChain(ctx context.Context, chain string, epoch int64) error {

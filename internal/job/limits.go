@@ -98,7 +98,7 @@ func (d *decision) tried() string {
 	}
 	slices.Sort(keys)
 	for _, key := range keys[:min(len(keys), 3)] {
-		parts = append(parts, key+": "+penalties[key].Fault.Text)
+		parts = append(parts, placeOfKey(key)+": "+penalties[key].Fault.Text)
 	}
 	if len(keys) > 3 {
 		parts = append(parts, fmt.Sprintf("and %d more offers", len(keys)-3))

@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // ID numbers a job within a deployment: 1, 2, 3 and so on, never used twice.
 type ID int64
@@ -163,6 +166,15 @@ func (o Offer) String() string {
 		return s + " spot"
 	}
 	return s + " on-demand"
+}
+
+// placeOfKey names the offer of a key for people, as String does.
+func placeOfKey(key string) string {
+	part := strings.Split(key, "/")
+	if len(part) != 5 {
+		return key
+	}
+	return Offer{Provider: part[0], Region: part[1], Zone: part[2], Type: part[3], Spot: part[4] == "spot"}.String()
 }
 
 // Key names the offer among all offers: provider/region/zone/type/market.
