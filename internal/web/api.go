@@ -49,7 +49,7 @@ func (s *Server) answer(w http.ResponseWriter, code int, v any) {
 
 // apiJobs lists jobs. It takes the filter that the page takes.
 func (s *Server) apiJobs(w http.ResponseWriter, r *http.Request) error {
-	f, err := parseFilter(r.URL.Query())
+	f, err := parseFilter(r.URL.RawQuery)
 	if err != nil {
 		return err
 	}

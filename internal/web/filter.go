@@ -34,9 +34,12 @@ type filter struct {
 }
 
 // parseFilter reads a filter. Several statuses are given by commas or by repeating, in any case.
-func parseFilter(q url.Values) (filter, error) {
+func parseFilter(query string) (filter, error) {
+	q, err := url.ParseQuery(query)
+	if err != nil { // what cannot be read would be left out, and the list be longer than was asked for
+		return filter{}, badRequest("this filter cannot be read: write %%3B for ; and %%25 for %%")
+	}
 	f := filter{User: q.Get("user"), Name: q.Get("name"), Since: strings.TrimSpace(q.Get("since"))}
-	var err error
 	if f.Live, err = parseSwitch(q.Get("live"), "live", "jobs that have not ended"); err != nil {
 		return f, err
 	}

@@ -46,7 +46,7 @@ type jobRow struct {
 }
 
 func (s *Server) jobs(w http.ResponseWriter, r *http.Request) error {
-	f, err := parseFilter(r.URL.Query())
+	f, err := parseFilter(r.URL.RawQuery)
 	if err != nil {
 		return err
 	}

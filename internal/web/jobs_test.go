@@ -86,7 +86,7 @@ func TestJobsAreFiltered(t *testing.T) {
 			t.Errorf("the list of failed jobs: %q there: %v", has, !want)
 		}
 	}
-	for _, bad := range []string{"status=FAILD", "live=maybe", "since=yesterday", "since=-1h", "before=x", "limit=0", "limit=100000"} {
+	for _, bad := range []string{"status=FAILD", "live=maybe", "since=yesterday", "since=-1h", "before=x", "limit=0", "limit=100000", "name=a;b", "user=%zz"} {
 		if got := get(t, w.Server.URL()+"/?"+bad); got.code != 400 {
 			t.Errorf("%s: %d, want 400", bad, got.code)
 		}

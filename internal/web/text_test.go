@@ -102,7 +102,7 @@ func TestFilterURL(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		got, err := parseFilter(u.Query())
+		got, err := parseFilter(u.RawQuery)
 		if err != nil || got.URL() != f.URL() {
 			rt.Fatalf("%s is read as %s, %v", f.URL(), got.URL(), err)
 		}
