@@ -103,7 +103,7 @@ func describe(err error) failure {
 	case isInvalidJob(err):
 		f.Code, f.Problems = "invalid_job", problemsOf(err)
 	case isUnservable(err):
-		f.Code, f.Hint = "unservable", "see what there is, and what rules it out: enqueue plan, with the same arguments"
+		f.Code, f.Hint = "unservable", "see what there is, and what rules it out: enqueue plan, with the same arguments. Flags such as --infra and --gpus stand over the file"
 	case errors.Is(err, errNoRedis):
 		f.Code = "no_redis"
 		f.Hint = "start `worker dev` here, or name one: --redis redis://HOST:6379, OUTLAST_REDIS, or the config file"

@@ -138,14 +138,14 @@ func TestMismatch(t *testing.T) {
 		offer job.Offer
 		text  string
 	}{
-		{job.Want{Provider: "aws"}, a1, `provider "local" is not "aws"`},
-		{job.Want{Region: "z"}, a1, `region "a" is not "z"`},
-		{job.Want{Zone: "9"}, a1, `zone "1" is not "9"`},
+		{job.Want{Provider: "aws"}, a1, `provider "local", "aws" wanted (resources.infra)`},
+		{job.Want{Region: "z"}, a1, `region "a", "z" wanted (resources.infra)`},
+		{job.Want{Zone: "9"}, a1, `zone "1", "9" wanted (resources.infra)`},
 		{job.Want{UseSpot: true}, a1, "on-demand, a spot machine is wanted"},
 		{job.Want{}, s1, "spot, an on-demand machine is wanted"},
 		{job.Want{CPUs: job.Quantity{N: 4, AtLeast: true}}, a1, "2 CPUs, 4+ wanted"},
 		{job.Want{MemoryGB: job.Quantity{N: 2}}, a1, "4 GB of memory, 2 wanted"},
-		{job.Want{Type: "large"}, a1, `type "small" is not "large"`},
+		{job.Want{Type: "large"}, a1, `type "small", "large" wanted (resources.instance_type)`},
 		{job.Want{MaxPrice: 1.99}, a1, "2 per hour, at most 1.99 wanted"},
 		{job.Want{MaxPrice: 2}, a1, ""},
 		{job.Want{}, g8, "with accelerators, none are wanted"},
@@ -178,7 +178,7 @@ func TestNone(t *testing.T) {
 		within string
 	}{
 		{"no offers at all", Input{}, job.CodeNoOffer, ""},
-		{"none matches", Input{Offers: []job.Offer{a1, b1, b2}, Resources: job.Resources{Any: []job.Want{{Region: "z"}}}}, job.CodeNoOffer, "local/b/1/small/od and 1 more: region \"b\" is not \"z\"\nlocal/a/1/small/od: region \"a\" is not \"z\""},
+		{"none matches", Input{Offers: []job.Offer{a1, b1, b2}, Resources: job.Resources{Any: []job.Want{{Region: "z"}}}}, job.CodeNoOffer, "local/b/1/small/od and 1 more: region \"b\", \"z\" wanted (resources.infra)\nlocal/a/1/small/od: region \"a\", \"z\" wanted (resources.infra)"},
 		{"all invalid", Input{Offers: []job.Offer{a1, s1}, Resources: anything, Search: excluded}, job.CodeInvalid, "local/a/1/small/od: invalid: said no"},
 		{"credentials are named first", Input{Offers: []job.Offer{a1, b1}, Resources: anything, Search: both}, job.CodeDenied, "local/b/1/small/od: denied: no key"},
 	} {
@@ -197,7 +197,7 @@ func TestNone(t *testing.T) {
 // TestOneReason ensures that what rules all offers out alike is the sentence that the task ends with.
 func TestOneReason(t *testing.T) {
 	c := Choose(Input{Offers: []job.Offer{s1, a1}, Resources: job.Resources{Any: []job.Want{{Provider: "aws"}}}})
-	if want := (job.Cause{Code: job.CodeNoOffer, Text: `provider "local" is not "aws"`}); *c.None != want {
+	if want := (job.Cause{Code: job.CodeNoOffer, Text: `provider "local", "aws" wanted (resources.infra)`}); *c.None != want {
 		t.Errorf("cause %+v, want %+v", *c.None, want)
 	}
 }

@@ -36,9 +36,9 @@ func compare(want job.Want, o job.Offer) (fine int, text string) {
 // properties are what a wish is compared with, each as a function that says what is wrong. Those that no change of the
 // machine's size can mend come first: a wish is the nearer to an offer the more of them are fine.
 var properties = []func(job.Want, job.Offer) string{
-	func(w job.Want, o job.Offer) string { return other("provider", w.Provider, o.Provider) },
-	func(w job.Want, o job.Offer) string { return other("region", w.Region, o.Region) },
-	func(w job.Want, o job.Offer) string { return other("zone", w.Zone, o.Zone) },
+	func(w job.Want, o job.Offer) string { return other("provider", w.Provider, o.Provider, "infra") },
+	func(w job.Want, o job.Offer) string { return other("region", w.Region, o.Region, "infra") },
+	func(w job.Want, o job.Offer) string { return other("zone", w.Zone, o.Zone, "infra") },
 	func(w job.Want, o job.Offer) string {
 		switch {
 		case w.UseSpot && !o.Spot:
@@ -49,7 +49,7 @@ var properties = []func(job.Want, job.Offer) string{
 			return ""
 		}
 	},
-	func(w job.Want, o job.Offer) string { return other("type", w.Type, o.Type) },
+	func(w job.Want, o job.Offer) string { return other("type", w.Type, o.Type, "instance_type") },
 	func(w job.Want, o job.Offer) string {
 		switch {
 		case w.Accelerator != "" && !sameAccelerator(w, o):
@@ -80,12 +80,12 @@ var properties = []func(job.Want, job.Offer) string{
 	},
 }
 
-// other says that something has another name than is wanted; any will do if none is.
-func other(what, want, have string) string {
+// other says that a property is not the one that a field of the job file asks for.
+func other(what, want, have, field string) string {
 	if want == "" || want == have {
 		return ""
 	}
-	return fmt.Sprintf("%s %q is not %q", what, have, want)
+	return fmt.Sprintf("%s %q, %q wanted (resources.%s)", what, have, want, field)
 }
 
 // sameAccelerator reports whether o has the accelerators of want: as many as that, not more, as in SkyPilot. Names are
