@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -15,7 +17,8 @@ const (
 )
 
 // watch tells of new and changed files in folders for as long as the supervisor lives: there is a value in the channel
-// after each change, several changes being told once.
+// after each change, several changes being told once. Of the log it tells only when it was asked to ([watch.once]): every
+// process of the user's code that ends closes it, and there may be thousands a second.
 type watch struct {
 	changed chan struct{}
 	fd      int
@@ -50,14 +53,39 @@ func (w *watch) once(file string) error {
 }
 
 func (w *watch) read() {
-	events := make([]byte, 4096) // what happened does not matter, only that something did
+	events := make([]byte, 4096)
 	for {
-		if _, err := w.file.Read(events); err != nil {
+		n, err := w.file.Read(events)
+		if err != nil {
 			return
+		}
+		if !tells(events[:n]) {
+			continue
 		}
 		select {
 		case w.changed <- struct{}{}:
 		default:
 		}
 	}
+}
+
+// tells reports whether there is anything among the kernel's events but that the log was closed. What it was does not
+// matter; what is not understood is told.
+func tells(events []byte) bool {
+	for len(events) > 0 {
+		if len(events) < syscall.SizeofInotifyEvent {
+			return true
+		}
+		mask, length := binary.NativeEndian.Uint32(events[4:]), binary.NativeEndian.Uint32(events[12:])
+		events = events[syscall.SizeofInotifyEvent:]
+		if uint64(length) > uint64(len(events)) {
+			return true
+		}
+		name, _, _ := strings.Cut(string(events[:length]), "\x00")
+		if name != fileLog || mask&syscall.IN_CLOSE_WRITE == 0 {
+			return true
+		}
+		events = events[length:]
+	}
+	return false
 }
