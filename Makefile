@@ -18,8 +18,12 @@ build: ## build bin/enqueue and bin/worker
 demo: build redis ## a job loses its machine in the middle, moves to another one and succeeds
 	@BIN=$(BIN) bash examples/demo.sh
 
+# Packages that run whole deployments: one at a time, since each of their tests does so many things at once.
+WHOLE := ./tasks ./worker ./internal/web/browsertest
+
 test: redis browser ## all tests, with the race detector
-	go test -race -parallel 8 -timeout 14m ./...
+	go test -race -parallel 8 -timeout 14m $$(go list ./... | grep -vE '/(tasks|worker|browsertest)$$')
+	go test -race -p 1 -parallel 8 -timeout 14m $(WHOLE)
 
 chaos: redis ## the long suite: many jobs, while machines are taken and workers killed and frozen at random
 	go test -race -timeout 60m -count 5 -run TestChaos ./tasks -chaos.jobs 400

@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // recover closes the attempts that were put aside, then looks for the next machine. It also runs while the code on a
 // machine of which notice was given still runs, if the machine that was to replace it was lost.
@@ -207,6 +210,9 @@ func (d *decision) save(a *Attempt) Do {
 	tries, patience := d.tries(CodeStore)+1, savePatience
 	if d.heldUp() {
 		patience = savePatienceHeldUp
+	}
+	if tries == 1 { // told also where the end of the job is told already
+		d.note(Cause{Code: CodeStore, Text: fmt.Sprintf("the end of the log cannot be archived now: its machine is kept for up to %s", patience), Evidence: o.Fault.Text})
 	}
 	if tries < saveTries || d.now.Sub(d.Wait.Since) < patience {
 		return d.retry(CodeStore, o.Fault, maxCallWait)

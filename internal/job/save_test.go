@@ -59,6 +59,9 @@ func TestG11_ArchiveAway(t *testing.T) {
 			if got := s.rec.Tasks[0].Status; got != tt.told {
 				t.Errorf("%s is told while the log is waited for, want %s", got, tt.told)
 			}
+			if notes := s.notes(job.CodeStore); notes != 1 {
+				t.Errorf("the archive's trouble is told %d times when it begins, want once", notes)
+			}
 			s.until(2*time.Hour, "on the way to the machine's end", func() bool { return gone != 0 })
 			if got := gone.Sub(first); got < tt.kept || got > tt.kept+slack {
 				t.Errorf("the machine was kept for %s, want %s", got, tt.kept)
@@ -67,4 +70,15 @@ func TestG11_ArchiveAway(t *testing.T) {
 			s.finish(2 * time.Hour)
 		})
 	}
+}
+
+// notes counts the remarks of the history with a code.
+func (s *sim) notes(code job.Code) int {
+	n := 0
+	for _, e := range s.events {
+		if e.Kind == "note" && e.Cause.Code == code {
+			n++
+		}
+	}
+	return n
 }
