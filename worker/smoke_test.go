@@ -343,7 +343,8 @@ func TestSmokeRetries(t *testing.T) {
 	}
 }
 
-// Ensure that what no machine can ever serve ends at once as FAILED_PRECHECKS, or is refused at the submission.
+// Ensure that what no machine can ever serve is refused before anything is stored. That it is FAILED_PRECHECKS where the offers
+// are not known yet shows TestPlanByARealWorker.
 func TestSmokePrechecks(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -352,9 +353,13 @@ func TestSmokePrechecks(t *testing.T) {
 	if err := os.WriteFile(path, []byte("name: big\nresources: {cpus: 4000}\nrun: 'true'\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	f.eventually("the offers to be told", func() bool { return strings.Contains(f.enqueue("plan", "--", "true").out, "local/a") })
 	r := f.enqueue("launch", path)
-	if r.code != 100 || !strings.Contains(r.errs, "FAILED_PRECHECKS") {
+	if r.code != 2 || !strings.Contains(r.errs, "8 CPUs, 4000 wanted") {
 		t.Errorf("launch: %+v", r)
+	}
+	if r := f.enqueue("queue", "-a"); !strings.Contains(r.out, "no jobs") {
+		t.Errorf("something was stored: %+v", r)
 	}
 }
 
