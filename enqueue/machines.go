@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -118,23 +118,24 @@ func (d *deployment) fleet(ctx context.Context) (fleet, job.Time, error) {
 	return f, now, nil
 }
 
-// owners reads the records of the jobs that machines belong to. A record that cannot be read is no proof that there is
-// none.
+// owners reads the records of the jobs that machines belong to, all at once. A record that cannot be read is no proof that
+// there is none.
 func (d *deployment) owners(ctx context.Context, nodes []cloud.Node) (map[job.ID]*job.Record, error) {
-	records := map[job.ID]*job.Record{}
+	var ids []job.ID
 	for _, n := range nodes {
-		if _, done := records[n.Job]; done {
-			continue
-		}
-		r, err := d.store.Load(ctx, n.Job)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			records[n.Job] = nil
-		case err != nil:
-			return nil, err
-		default:
-			records[n.Job] = &r
-		}
+		ids = append(ids, n.Job)
+	}
+	slices.Sort(ids)
+	known, damaged, err := d.store.LoadMany(ctx, slices.Compact(ids))
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range damaged {
+		return nil, err
+	}
+	records := map[job.ID]*job.Record{}
+	for id, r := range known {
+		records[id] = &r
 	}
 	return records, nil
 }

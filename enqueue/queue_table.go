@@ -85,13 +85,7 @@ func progress(j account.Job) string {
 	if len(j.Tasks) < 2 {
 		return ""
 	}
-	at := 1
-	for _, t := range j.Tasks {
-		if t.Status == job.Succeeded && at < len(j.Tasks) {
-			at++
-		}
-	}
-	return fmt.Sprintf(" %d/%d", at, len(j.Tasks))
+	return fmt.Sprintf(" %d/%d", j.At(), len(j.Tasks))
 }
 
 // tries is how many machines a job had or tried to have.

@@ -140,3 +140,14 @@ func Explain(c job.Cause) string {
 	}
 	return render.Text(s)
 }
+
+// At is the task of a chain that a job is at, from 1: the first one that has not succeeded, or the last.
+func (j Job) At() int {
+	at := 1
+	for _, t := range j.Tasks {
+		if t.Status == job.Succeeded && at < len(j.Tasks) {
+			at++
+		}
+	}
+	return at
+}

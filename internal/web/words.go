@@ -73,13 +73,7 @@ func progress(j account.Job) string {
 	if len(j.Tasks) < 2 {
 		return ""
 	}
-	at := 1
-	for _, t := range j.Tasks {
-		if t.Status == job.Succeeded && at < len(j.Tasks) {
-			at++
-		}
-	}
-	return fmt.Sprintf("%d of %d", at, len(j.Tasks))
+	return fmt.Sprintf("%d of %d", j.At(), len(j.Tasks))
 }
 
 // note is the one thing worth knowing about a job beside its status: why it ended or waits, or where it runs.
