@@ -95,19 +95,26 @@ func (s *Server) know(ctx context.Context, id job.ID) (known, error) {
 	return known{all.Record, account.HistoryOf(&all.Record, all.Past, all.Events, now), all.Request, retired, now}, nil
 }
 
-func (s *Server) job(w http.ResponseWriter, r *http.Request) error {
+// chosen is the job that a request names, and what of its output.
+func (s *Server) chosen(r *http.Request) (known, logSel, error) {
 	id, err := jobID(r)
 	if err != nil {
-		return err
+		return known{}, logSel{}, err
 	}
 	k, err := s.know(r.Context(), id)
 	if err != nil {
-		return err
+		return known{}, logSel{}, err
 	}
 	sel, err := selectLog(r, &k.rec)
+	return k, sel, err
+}
+
+func (s *Server) job(w http.ResponseWriter, r *http.Request) error {
+	k, sel, err := s.chosen(r)
 	if err != nil {
 		return err
 	}
+	id := k.rec.ID
 	v := jobViewOf(k)
 	v.Said = sentences[r.URL.Query().Get("said")]
 	if s.cfg.Actions != nil && k.retired.IsZero() {

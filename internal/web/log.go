@@ -223,18 +223,11 @@ type logPage struct {
 
 // log shows the output of an attempt in windows, or what was found in it.
 func (s *Server) log(w http.ResponseWriter, r *http.Request) error {
-	id, err := jobID(r)
+	k, sel, err := s.chosen(r)
 	if err != nil {
 		return err
 	}
-	k, err := s.know(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	sel, err := selectLog(r, &k.rec)
-	if err != nil {
-		return err
-	}
+	id := k.rec.ID
 	from, err := number(r, "from", 0)
 	if err != nil {
 		return err
@@ -290,18 +283,11 @@ var errFull = errors.New("the page is full")
 
 // rawLog hands out the output of an attempt as it is.
 func (s *Server) rawLog(w http.ResponseWriter, r *http.Request) error {
-	id, err := jobID(r)
+	k, sel, err := s.chosen(r)
 	if err != nil {
 		return err
 	}
-	k, err := s.know(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	sel, err := selectLog(r, &k.rec)
-	if err != nil {
-		return err
-	}
+	id := k.rec.ID
 	sel = shownAttempt(k, sel)
 	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="job-%d-task-%d-attempt-%d.log"`, id, sel.Task, sel.Attempt))
 	return s.sendLog(w, r, follow.Selection{Job: id, Task: sel.Task, Attempt: sel.Attempt})
