@@ -20,7 +20,6 @@ const (
 	fileMarks     = "out.log.marks" // when it was written
 	fileLogLock   = "out.log.lock"  // held while the log of a run without a supervisor is kept short
 	fileExit      = "exit.json"
-	fileExitRoom  = "exit.json.room" // becomes exit.json
 	fileStop      = "stop.json"
 	fileSweep     = "sweep.lock" // held while processes without a supervisor are being ended
 	fileNotice    = "notice.json"
@@ -146,36 +145,41 @@ func (d dir) create(name string, v any) error {
 	return d.sync()
 }
 
-// exitRoom is more than an exit record ever takes. Room of that size is kept from the start on, so that the
-// exit of a run that has filled the disk can still be written.
-const exitRoom = 4 << 10
+// A record for which room was kept can be written when the user's code has filled the disk.
 
-func (d dir) reserveExit() error {
-	if err := os.WriteFile(d.path(fileExitRoom), bytes.Repeat([]byte{' '}, exitRoom), 0o600); err != nil {
-		return fmt.Errorf("reserve room for the exit record: %w", err)
+// recordRoom is more than a run or an exit record ever takes, in bytes.
+const recordRoom = 4 << 10
+
+// room is the file that becomes the record of that name; a record that is written in every stage has a room for each.
+func (d dir) room(name, stage string) string { return d.path(name) + stage + ".room" }
+
+// reserve keeps room for a record.
+func (d dir) reserve(name, stage string) error {
+	if err := os.WriteFile(d.room(name, stage), bytes.Repeat([]byte{' '}, recordRoom), 0o600); err != nil {
+		return fmt.Errorf("reserve room for %s: %w", name, err)
 	}
 	return nil
 }
 
-// writeExit puts the exit record into the reserved room, and then in place: whole, once, and durable.
-func (d dir) writeExit(rec exitRecord) error {
-	text, err := json.Marshal(rec)
+// fill puts a record into the room that was kept for it, and then in place: whole, and durable.
+func (d dir) fill(name, stage string, v any) error {
+	text, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("encode the exit record: %w", err)
+		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	if pad := exitRoom - len(text); pad > 0 { // overwrites every byte of the room; blanks after JSON mean nothing
+	if pad := recordRoom - len(text); pad > 0 { // overwrites every byte of the room; blanks after JSON mean nothing
 		text = append(text, bytes.Repeat([]byte{' '}, pad)...)
 	}
-	f, err := os.OpenFile(d.path(fileExitRoom), os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(d.room(name, stage), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("write the exit record: %w", err)
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	_, err = f.WriteAt(text, 0)
 	if err := finish(f, err); err != nil {
-		return fmt.Errorf("write the exit record: %w", err)
+		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if err := os.Rename(d.path(fileExitRoom), d.path(fileExit)); err != nil {
-		return fmt.Errorf("write the exit record: %w", err)
+	if err := os.Rename(d.room(name, stage), d.path(name)); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return d.sync()
 }

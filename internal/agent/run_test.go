@@ -205,16 +205,20 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// The exit of a run that has filled its disk is recorded.
+// The process and the exit of a run are recorded when its disk is full, be it by its setup or by itself.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	folder := mountSmall(t)
 	n := newNode(t)
 	n.dir = dir(filepath.Join(folder, "attempt"))
-	n.start(StartRequest{Run: "cat /dev/zero > fill; exit 9"})
+	n.start(StartRequest{Setup: "cat /dev/zero > fill; true", Run: "cat /dev/zero > more; exit 9"})
 	eventually(t, "the run has ended", func() bool { return n.dir.has(fileExit) })
+	var run runRecord
+	if !n.dir.read(fileRun, &run) || run.Stage != stageRun {
+		t.Errorf("run record %+v", run)
+	}
 	st, err := n.dir.look()
 	if err != nil || st.Exit == nil || st.Exit.Code != 9 {
-		t.Errorf("status %+v, error %v", st, err)
+		t.Errorf("status %+v, exit %+v, error %v", st, st.Exit, err)
 	}
 }

@@ -127,7 +127,14 @@ func newSupervisor(d dir, stdin io.Reader, ready *os.File) (*supervisor, error) 
 		return nil, err
 	}
 	s.watchFiles()
-	return s, d.reserveExit()
+	return s, s.reserve()
+}
+
+// reserve keeps room for the records that must be written when the user's code has filled the disk: it may have done
+// so before its own process is recorded.
+func (s *supervisor) reserve() error {
+	return errors.Join(
+		s.dir.reserve(fileRun, stageSetup), s.dir.reserve(fileRun, stageRun), s.dir.reserve(fileExit, ""))
 }
 
 // catchSignals keeps the supervisor alive through the end of a session or connection and through a TERM to all
@@ -221,7 +228,7 @@ func (s *supervisor) fork(name, script string) (exit Exit, ok bool) {
 	}
 	s.main, s.childless = mainProcess{pid: pid, group: pid}, false
 	child, _ := readProcess(pid) // it is there: only this goroutine reaps
-	err = s.dir.replace(fileRun, runRecord{
+	err = s.dir.fill(fileRun, name, runRecord{
 		Stage: name, PID: pid, Ticks: child.ticks, Boot: bootID(), Supervisor: s.pid, Token: s.req.Token, Started: s.started,
 	})
 	if err != nil { // a run that nobody can find again must not go on
@@ -265,7 +272,7 @@ func (s *supervisor) record(exit Exit) error {
 	rec := exitRecord{Exit: exit, Token: s.req.Token, Started: s.started, Ended: time.Now().UnixMilli()}
 	var err error
 	for range tries {
-		if err = s.dir.writeExit(rec); err == nil {
+		if err = s.dir.fill(fileExit, "", rec); err == nil {
 			return nil
 		}
 		time.Sleep(time.Second)
