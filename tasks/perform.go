@@ -152,7 +152,7 @@ func (d *driver) choose(ctx context.Context) (*job.Chosen, error) {
 }
 
 func (d *driver) identity(a *job.Attempt) cloud.Identity {
-	return cloud.Identity{Deployment: d.w.store.Deployment().ID, Job: d.job.ID, Task: a.Task, Attempt: a.Number}
+	return cloud.Identity{Deployment: d.w.store.Deployment().ID, Job: d.job.ID, Nonce: d.job.Nonce, Task: a.Task, Attempt: a.Number}
 }
 
 func (d *driver) create(ctx context.Context, site *Site, a *job.Attempt) *job.Created {
@@ -172,7 +172,9 @@ func (d *driver) create(ctx context.Context, site *Site, a *job.Attempt) *job.Cr
 func (d *driver) terminate(ctx context.Context, site *Site, a *job.Attempt) *job.Outcome {
 	out := &job.Outcome{Attempt: a.Number, At: d.now()}
 	id := d.identity(a)
-	err := site.Provider.Terminate(ctx, a.Offer.Region, cloud.Match{Deployment: id.Deployment, Job: id.Job, Task: id.Task, Attempt: id.Attempt})
+	err := site.Provider.Terminate(ctx, a.Offer.Region, cloud.Match{
+		Deployment: id.Deployment, Job: id.Job, Nonce: id.Nonce, Task: id.Task, Attempt: id.Attempt,
+	})
 	if err != nil {
 		d.w.metrics.providerError(site.Provider.Name(), err)
 		out.Fault = cloud.FaultOf(err)

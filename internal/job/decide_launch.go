@@ -87,7 +87,7 @@ func (d *decision) seek() Do {
 	t.Attempts++
 	d.Live = append(d.Live, Attempt{
 		Task: d.Cur, Number: t.Attempts, Offer: *c.Offer, Phase: PhaseIntent, IntentAt: d.now,
-		Token: Token(d.rules.Deployment, d.ID, d.Cur, t.Attempts),
+		Token: Token(d.rules.Deployment, d.ID, d.Nonce, d.Cur, t.Attempts),
 	})
 	if t.Status == Pending && !d.must(d.Cur, Starting, Cause{}) {
 		return d.refused()
@@ -170,7 +170,7 @@ func (d *decision) closeForgotten(a *Attempt) bool {
 		highest = max(highest, n.Attempt)
 		d.Live = append(d.Live, Attempt{
 			Task: d.Cur, Number: n.Attempt, Offer: where, Nodes: []Node{n.Node}, IntentAt: d.now,
-			Token: Token(d.rules.Deployment, d.ID, d.Cur, n.Attempt),
+			Token: Token(d.rules.Deployment, d.ID, d.Nonce, d.Cur, n.Attempt),
 		})
 		d.close(&d.Live[len(d.Live)-1], forgotten("a machine of this task that the store did not know", n.ID))
 	}

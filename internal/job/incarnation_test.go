@@ -102,7 +102,7 @@ func TestG3_ForgottenMachines(t *testing.T) {
 			t.Parallel()
 			w := newWorld(1, chances{})
 			s := newSim(t, w)
-			w.create(&job.Attempt{Number: tt.attempt, Offer: w.offers[tt.offer], Token: job.Token("test", simID, 0, tt.attempt)}, false)
+			w.create(&job.Attempt{Number: tt.attempt, Offer: w.offers[tt.offer], Token: job.Token("test", simID, "", 0, tt.attempt)}, false)
 			forgotten := s.vms[0]
 			forgotten.code = &code{ends: s.now.Add(3 * time.Second), exit: job.Exit{Stage: "run"}}
 			if tt.machines > 1 {

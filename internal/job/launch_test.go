@@ -77,7 +77,7 @@ func TestEagerAndFailover(t *testing.T) {
 func launching(phase job.Phase, now job.Time) job.Record {
 	rec := job.NewRecord(job.Head{ID: simID, Tasks: make([]job.TaskHead, 1)})
 	rec.Tasks[0].Status, rec.Tasks[0].Attempts = job.Starting, 1
-	a := job.Attempt{Number: 1, Phase: phase, Token: job.Token("", simID, 0, 1), IntentAt: now, Offer: job.Offer{Provider: "sim", Region: "a"}}
+	a := job.Attempt{Number: 1, Phase: phase, Token: job.Token("", simID, "", 0, 1), IntentAt: now, Offer: job.Offer{Provider: "sim", Region: "a"}}
 	if phase != job.PhaseIntent {
 		a.CreatedAt, a.Nodes = now, []job.Node{{ID: "vm", Address: "vm"}}
 	}

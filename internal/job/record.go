@@ -24,6 +24,7 @@ func (s Step) Acts() bool { return s == StepLaunch || s == StepRecover || s == S
 // Head is what never changes about a job and is needed at every look. The rest of the request is kept apart.
 type Head struct {
 	ID          ID         `json:"id"`
+	Nonce       string     `json:"nonce,omitempty"` // random: a store that lost its last second gives the same ids again
 	Name        string     `json:"name"`
 	User        string     `json:"user,omitempty"`
 	Priority    int        `json:"priority,omitempty"`

@@ -176,7 +176,7 @@ func TestConformance(t *testing.T) {
 func request(id job.ID, attempt, nodes int) cloud.Request {
 	return cloud.Request{
 		Identity: cloud.Identity{Deployment: deployment, Job: id, Attempt: attempt},
-		Token:    job.Token(deployment, id, 0, attempt), Nodes: nodes, Name: fmt.Sprint("job-", id),
+		Token:    job.Token(deployment, id, "", 0, attempt), Nodes: nodes, Name: fmt.Sprint("job-", id),
 		Offer: job.Offer{Provider: "local", Region: "a", Zone: "a", Type: "local", Spot: true, Price: 0.03},
 	}
 }
