@@ -11,6 +11,7 @@ import (
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/machine"
 	"github.com/outlast-dev/outlast/internal/place"
+	"github.com/outlast-dev/outlast/internal/planted"
 	"github.com/outlast-dev/outlast/internal/store"
 )
 
@@ -144,6 +145,9 @@ func (d *driver) choose(ctx context.Context) (*job.Chosen, error) {
 	seed := fnv.New64a()
 	fmt.Fprintf(seed, "%d/%d", d.job.ID, d.job.Cur) // never fails
 	in.Search, in.Now, in.Seed, in.Backoff = d.job.Tasks[d.job.Cur].Search, d.now(), seed.Sum64(), d.w.backoff
+	if planted.On(planted.G8) {
+		in.Search.Round = 0
+	}
 	choice := place.Choose(in)
 	if choice.None != nil && fault != nil && !fault.Class.Permanent() {
 		return &job.Chosen{Fault: fault}, nil
@@ -171,6 +175,9 @@ func (d *driver) create(ctx context.Context, site *Site, a *job.Attempt) *job.Cr
 
 func (d *driver) terminate(ctx context.Context, site *Site, a *job.Attempt) *job.Outcome {
 	out := &job.Outcome{Attempt: a.Number, At: d.now()}
+	if planted.On(planted.G4) {
+		return out
+	}
 	id := d.identity(a)
 	err := site.Provider.Terminate(ctx, a.Offer.Region, cloud.Match{
 		Deployment: id.Deployment, Job: id.Job, Nonce: id.Nonce, Task: id.Task, Attempt: id.Attempt,

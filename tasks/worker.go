@@ -18,6 +18,7 @@ import (
 	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/hook"
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/planted"
 	"github.com/outlast-dev/outlast/internal/store"
 	"github.com/outlast-dev/outlast/lease"
 )
@@ -142,6 +143,9 @@ func New(cfg Config) *Worker {
 		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second, claim: cfg.Claim, silence: cfg.Silence, logLimit: cfg.LogLimit,
 		sender: hook.NewSender(cfg.PrivateWebhooks, cfg.Version), callbackLimit: cmp.Or(cfg.CallbackLimit, hook.CallbackLimit),
 		journaled: func() {}, places: newPlaces(cfg.Looks, cfg.Claim/15),
+	}
+	if planted.On(planted.G6) {
+		w.rules.Probes, w.rules.ProbeTime = 1, 0
 	}
 	w.stopping, w.stop = context.WithCancelCause(context.Background())
 	return w

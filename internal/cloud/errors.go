@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/planted"
 )
 
 // Error is a classified failure of a provider call. Class says what may be done about it.
@@ -36,6 +37,9 @@ func FaultOf(err error) *job.Fault {
 		return nil
 	}
 	f := &job.Fault{Class: ClassOf(err), Text: err.Error()}
+	if planted.On(planted.G10) && f.Class == job.Transient {
+		f.Class = job.Denied
+	}
 	var e *Error
 	if errors.As(err, &e) {
 		f.Scope = e.Scope

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/outlast-dev/outlast/internal/planted"
 )
 
 // Decide says what is to be done about a job: the record to commit now, and the one thing to do in the world after
@@ -67,6 +69,9 @@ func (d *decision) decide() Do {
 	switch {
 	case d.Step == StepDone:
 		return Do{Kind: DoEnd}
+	case planted.On(planted.G5) && d.Cancel != nil && d.task().Status == Succeeded:
+		d.task().Status = Cancelled
+	case planted.On(planted.G7) && d.Cancel != nil && d.Step == StepLaunch:
 	case d.Cancel != nil && !d.task().Status.Terminal() && d.task().Status != Cancelling:
 		return d.cancel()
 	case d.Preempt != nil && d.Step != StepCleanup:
@@ -222,6 +227,9 @@ func (d *decision) clear() { d.Wait = Waiting{} }
 
 // end gives the current task a final status, stops the chain and leaves the machines to the clean-up.
 func (d *decision) end(to Status, cause Cause) Do {
+	if planted.On(planted.G13) {
+		cause = Cause{}
+	}
 	if !d.must(d.Cur, to, cause) {
 		return d.refused()
 	}

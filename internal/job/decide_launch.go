@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/outlast-dev/outlast/internal/planted"
 )
 
 // launch brings the task from "no machine" to "the user's code was started". One call decides one step of
@@ -261,7 +263,7 @@ func (d *decision) ready(a *Attempt, nodes []SeenNode) {
 // start starts the user's code, if nothing else of the task can still be running (G3).
 func (d *decision) start(a *Attempt) Do {
 	for _, other := range d.Live {
-		if other.Number != a.Number {
+		if other.Number != a.Number && !planted.On(planted.G3) {
 			return d.wait(Cause{Code: CodeClosing, Text: "the next machine is ready and waits for the code on the old one to end"}, d.now.Add(d.rules.Quick))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/planted"
 )
 
 var (
@@ -34,6 +35,9 @@ func script(names ...string) *redis.Script {
 			panic(err) // the files are part of the binary
 		}
 		all.Write(src)
+	}
+	if planted.On(planted.G2) {
+		return redis.NewScript(strings.Replace(all.String(), "elseif r[1] == fence and r[2] == seq and r[3] == before and r[5] ~= '0' then", "else", 1))
 	}
 	return redis.NewScript(all.String())
 }
