@@ -34,7 +34,7 @@ func (b *bench) look(d *driver) {
 // archived is how much of a log is in the archive.
 func (b *bench) archived(d *driver) archive.LogInfo {
 	b.Helper()
-	info, err := d.w.archive.LogSize(b.Context(), archive.LogKey{Job: d.job.ID, Attempt: 1})
+	info, err := d.w.archive.LogSize(b.Context(), archive.LogOf(&d.job.Head, 0, 1))
 	if err != nil {
 		b.Fatal(err)
 	}

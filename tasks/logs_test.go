@@ -26,7 +26,7 @@ func (d *deployment) chunks(id job.ID, task, attempt int) []archive.Chunk {
 	}
 	defer a.Close()
 	var all []archive.Chunk
-	for c, err := range a.Chunks(context.Background(), archive.LogKey{Job: id, Task: task, Attempt: attempt}, 0) {
+	for c, err := range a.Chunks(context.Background(), d.logOf(id, task, attempt), 0) {
 		if err != nil {
 			d.t.Fatal(err)
 		}

@@ -238,7 +238,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) error {
 		Newest: jobURL(id) + "?" + sel.query().Encode() + "#output", RawURL: rawURL(id, sel.Task, sel.Attempt),
 		Search: searchForm{Action: jobURL(id) + "/log", Task: sel.Task, Attempt: sel.Attempt, Query: clip(r.FormValue("q"), longestQuery)},
 	}
-	key := archive.LogKey{Job: id, Task: sel.Task, Attempt: sel.Attempt}
+	key := archive.LogOf(&k.rec.Head, sel.Task, sel.Attempt)
 	if v.Search.Query != "" {
 		v.Found, v.Problem = s.search(r.Context(), key, from, v.Search)
 	} else {
