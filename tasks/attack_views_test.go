@@ -12,6 +12,8 @@ import (
 )
 
 // Ensure that a record which cannot be read, of whatever kind, does not keep the collector from the machines of others (G4).
+//
+// ray #14264, karpenter-provider-gcp #616: one bad node or record took all others down.
 func TestG4_CollectorPassesDamagedRecords(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

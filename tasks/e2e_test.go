@@ -78,6 +78,8 @@ func TestJobOutlastsItsMachine(t *testing.T) {
 }
 
 // Ensure that with a notice the next machine is made ready while the old code still runs, and starts only after it (G3).
+//
+// skypilot #1998: processes of the old run disturbed the new one.
 func TestG3_NoticeMakesTheNextMachineReadyFirst(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t)

@@ -44,6 +44,8 @@ func TestMatchSelects(t *testing.T) {
 }
 
 // Whatever a match says, it never selects a machine of another deployment, and a named machine is the only one selected.
+//
+// skypilot #4143, #10742, #10750: names were cut and met, and a machine of somebody else was ended or taken over.
 func TestMatchStaysWithinItsDeployment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"", "a", "b"})

@@ -62,6 +62,8 @@ func TestG3_ReplacementLostWhileTheOldCodeRuns(t *testing.T) {
 
 // TestG3_LostAnswersAreClosedFirst ensures that after a create whose answer was lost no other offer is tried before
 // what may have been made is gone.
+//
+// skypilot #4431, #4443: a machine appeared after the list had said that there was none.
 func TestG3_LostAnswersAreClosedFirst(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {

@@ -13,6 +13,8 @@ import (
 // appear late, old views, silent agents, preemptions with and without notice, outages, dead drivers, drivers that act
 // without a lease, cancels. In every decision the invariants of this package hold, and once things stop going wrong
 // the job comes to its end.
+//
+// nomad #23640: with tens of thousands of spot tasks, lost ones were no longer placed anew.
 func TestAnyJobInAnyWorld(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -153,6 +153,9 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 // The local provider is a provider.
+//
+// ray #29698: a machine that the provider had forgotten put the loop into endless errors. skypilot #656: a create that was
+// repeated made a second machine.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	cloudtest.Run(t, cloudtest.Subject{Parallel: true, Account: func(t *testing.T) cloudtest.Account {
