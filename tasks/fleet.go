@@ -82,6 +82,9 @@ func (w *Worker) view(ctx context.Context, site *Site, region string) error {
 		return err
 	}
 	nodes, at, err := w.views.list(ctx, provider, region, now, clock{store: now, read: time.Now()})
+	if waitOf(err) > 0 {
+		return nil // the next tick asks again
+	}
 	if err != nil {
 		return errors.Join(err, w.viewFailed(ctx, provider, region, old, err))
 	}
@@ -102,7 +105,6 @@ func (w *Worker) view(ctx context.Context, site *Site, region string) error {
 func (w *Worker) viewFailed(ctx context.Context, provider, region string, old store.View, why error) error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), scrapeLimit)
 	defer done()
-	w.metrics.providerError(provider, why)
 	old.Provider, old.Region, old.Error = provider, region, why.Error()
 	return w.store.PutView(ctx, old)
 }
@@ -164,7 +166,10 @@ func (w *Worker) collect(ctx context.Context, site *Site, region string, nodes [
 		orphans++
 		w.log.Warn().Str("provider", n.Provider).Str("machine", n.ID).Int64("job", int64(n.Job)).Int("attempt", n.Attempt).Str("why", verdict.Why).Msg("ending a machine that belongs to nobody")
 		w.metrics.collected.WithLabelValues(n.Provider).Inc()
-		err := site.Provider.Terminate(ctx, region, cloud.Match{Deployment: n.Deployment, Job: n.Job, NodeID: n.ID})
+		err := site.Provider.Terminate(calling(ctx, store.Caller{Name: "collect:" + n.ID}), region, cloud.Match{Deployment: n.Deployment, Job: n.Job, NodeID: n.ID})
+		if waitOf(err) > 0 {
+			break // the next tick goes on
+		}
 		if err != nil {
 			return err
 		}

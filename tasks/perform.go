@@ -161,9 +161,8 @@ func (d *driver) identity(a *job.Attempt) cloud.Identity {
 
 func (d *driver) create(ctx context.Context, site *Site, a *job.Attempt) *job.Created {
 	out := &job.Created{Attempt: a.Number}
-	nodes, err := site.Provider.Create(ctx, cloud.Request{Identity: d.identity(a), Token: a.Token, Offer: a.Offer, Nodes: 1, Name: d.job.Name})
+	nodes, err := site.Provider.Create(d.calling(ctx, "create", a), cloud.Request{Identity: d.identity(a), Token: a.Token, Offer: a.Offer, Nodes: 1, Name: d.job.Name})
 	if err != nil {
-		d.w.metrics.providerError(site.Provider.Name(), err)
 		out.Fault = cloud.FaultOf(err)
 		return out
 	}
@@ -179,13 +178,10 @@ func (d *driver) terminate(ctx context.Context, site *Site, a *job.Attempt) *job
 		return out
 	}
 	id := d.identity(a)
-	err := site.Provider.Terminate(ctx, a.Offer.Region, cloud.Match{
+	err := site.Provider.Terminate(d.calling(ctx, "terminate", a), a.Offer.Region, cloud.Match{
 		Deployment: id.Deployment, Job: id.Job, Nonce: id.Nonce, Task: id.Task, Attempt: id.Attempt,
 	})
-	if err != nil {
-		d.w.metrics.providerError(site.Provider.Name(), err)
-		out.Fault = cloud.FaultOf(err)
-	}
+	out.Fault = cloud.FaultOf(err)
 	return out
 }
 
@@ -204,7 +200,7 @@ func (d *driver) preempt(ctx context.Context, do job.Do) *job.Outcome {
 		if !ok {
 			return fmt.Errorf("the provider %s cannot take a machine away on request", a.Offer.Provider)
 		}
-		return taker.Preempt(ctx, a.Offer.Region, a.Nodes[0].ID, do.Grace)
+		return taker.Preempt(d.calling(ctx, "preempt", a), a.Offer.Region, a.Nodes[0].ID, do.Grace)
 	}()
 	out.Fault = cloud.FaultOf(err)
 	return out

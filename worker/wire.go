@@ -204,8 +204,18 @@ func providers(cfg config.Config, st *store.Store) (tasks.Sites, error) {
 		default:
 			return nil, fmt.Errorf("provider %q is not known: this version has local", name)
 		}
+		sites[name].Limits = limits(cfg, name)
 	}
 	return sites, nil
+}
+
+// limits are those of a provider's calls.
+func limits(cfg config.Config, provider string) tasks.Limits {
+	of := cfg.LimitsOf(provider)
+	return tasks.Limits{
+		Write: store.Rate{PerSecond: of.Write.PerSecond, Burst: of.Write.Burst},
+		Read:  store.Rate{PerSecond: of.Read.PerSecond, Burst: of.Read.Burst},
+	}
 }
 
 func zones(in []config.Zone) []local.Zone {

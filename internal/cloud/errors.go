@@ -3,6 +3,7 @@ package cloud
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/planted"
@@ -14,6 +15,7 @@ type Error struct {
 	Class job.Class
 	Scope string // for Capacity and Quota: "zone", "region", "type" or "cloud"
 	Err   error
+	Wait  time.Duration // set if the call was not made since its turn has not come: how long to wait
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %v (%s)", e.Op, e.Err, e.Class) }
@@ -42,7 +44,7 @@ func FaultOf(err error) *job.Fault {
 	}
 	var e *Error
 	if errors.As(err, &e) {
-		f.Scope = e.Scope
+		f.Scope, f.Wait = e.Scope, e.Wait
 	}
 	return f
 }

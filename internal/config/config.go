@@ -24,6 +24,7 @@ type Config struct {
 	LogLevel  string   // "debug", "info", "warn" or "error"
 	Worker    string   // name of this worker, unique in its deployment
 	Providers []string // names of those that this deployment rents machines from
+	Limits    []string // of calls of providers; see [Config.LimitsOf]
 	Identity  string   // path of the file that opens sealed secrets
 	// IdentityKey is the content of such a file, instead of one. Only the environment may hold it.
 	IdentityKey Secret
@@ -204,7 +205,7 @@ func (c *Config) complete() error {
 
 // clone copies what a shallow copy would share.
 func (c Config) clone() Config {
-	c.Providers = slices.Clone(c.Providers)
+	c.Providers, c.Limits = slices.Clone(c.Providers), slices.Clone(c.Limits)
 	c.Local.Zones = slices.Clone(c.Local.Zones)
 	c.origins = maps.Clone(c.origins)
 	return c

@@ -50,6 +50,8 @@ func settings() []setting[Config] {
 			usage: "without a key for secrets: auto makes one, required does not start, off goes without"},
 		{key: "providers", at: func(c *Config) any { return &c.Providers },
 			usage: "providers to rent machines from"},
+		{key: "limits", at: func(c *Config) any { return &c.Limits },
+			usage: "calls a second of a provider, of all workers together, in each region, such as aws.write=20 or aws.read=20:100"},
 		{key: "concurrency.watch", at: func(c *Config) any { return &c.Concurrency.Watch },
 			usage: "machines to look at at a time"},
 		{key: "concurrency.acts", at: func(c *Config) any { return &c.Concurrency.Acts },

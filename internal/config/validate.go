@@ -59,6 +59,9 @@ func (c Config) validate() error {
 	if _, err := c.Redis.options(); c.Redis != "" && err != nil {
 		mistakes = append(mistakes, fmt.Errorf("redis (%s): %w", c.Origin("redis"), err))
 	}
+	if err := validateLimits(c.Limits); err != nil {
+		mistakes = append(mistakes, fmt.Errorf("limits (%s): %w", c.Origin("limits"), err))
+	}
 	if err := validateZones(c.Local.Zones); err != nil {
 		mistakes = append(mistakes, fmt.Errorf("local.zones (%s): %w", c.Origin("local.zones"), err))
 	}

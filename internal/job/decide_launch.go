@@ -65,7 +65,7 @@ func (d *decision) seek() Do {
 	case d.seen.Slot == nil:
 		return Do{Kind: DoHold}
 	case !*d.seen.Slot:
-		return d.wait(Cause{Code: CodeLaunchSlot, Text: "waits for a launch slot: others with higher priority or an earlier submission come first"}, d.now.Add(slotRecheck))
+		return d.slotless()
 	case d.seen.Choice == nil:
 		return Do{Kind: DoChoose}
 	}
@@ -98,6 +98,11 @@ func (d *decision) seek() Do {
 	return d.next()
 }
 
+// slotless waits in the line for a launch slot.
+func (d *decision) slotless() Do {
+	return d.wait(Cause{Code: CodeLaunchSlot, Text: "waits for a launch slot: others with higher priority or an earlier submission come first"}, d.now.Add(slotRecheck))
+}
+
 // giveUp ends a task that can never get a machine. A task that has run before had one: then the resources are
 // gone, not wrong.
 func (d *decision) giveUp(cause Cause) Do {
@@ -118,10 +123,12 @@ func (d *decision) giveUp(cause Cause) Do {
 // forgotten: a store that lost its last second must not double what it forgot.
 func (d *decision) create(a *Attempt) Do {
 	switch {
-	case d.now < d.Wait.Until:
+	case d.now < d.Wait.Until && d.Wait.For.Code != CodeLaunchSlot:
 		return Do{Kind: DoWait, Until: d.Wait.Until}
-	case d.seen.Slot == nil: // only to renew it: an intent was admitted, and may have been carried out already
+	case d.seen.Slot == nil:
 		return Do{Kind: DoHold}
+	case !*d.seen.Slot && a.Tries == 0: // given up while it waited for its turn; an intent that may have been carried out goes on
+		return d.slotless()
 	case d.seen.Survey == nil || d.seen.Survey.At < a.IntentAt:
 		return Do{Kind: DoSurvey, Newer: a.IntentAt, Wide: true}
 	case d.seen.Survey.Fault != nil && d.seen.Survey.Fault.Class.Permanent():
@@ -194,6 +201,10 @@ func forgotten(text, node string) Cause {
 // createFailed handles a failed create by its class. A definite answer to the only call settles the attempt: nothing
 // exists. After an answer that got lost something may exist, and must be closed first.
 func (d *decision) createFailed(a *Attempt, f *Fault) Do {
+	if f.Wait > 0 { // it was not made
+		a.Tries--
+		return d.turn(f)
+	}
 	lost := a.Tries > 1
 	if f.Class == Throttled || f.Class == Transient {
 		if a.Tries < createTries {

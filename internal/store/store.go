@@ -55,7 +55,7 @@ type scripts struct {
 	submit, claim, begin, beat, commit, redispatch, wake, cancelWhere, handover      *redis.Script
 	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead, viewPut, rotate *redis.Script
 	resume, find, retirable, retire                                                  *redis.Script
-	hookClaim, hookSave, hookRelease, journalAppend                                  *redis.Script
+	hookClaim, hookSave, hookRelease, journalAppend, turn                            *redis.Script
 }
 
 func loadScripts() scripts {
@@ -66,6 +66,7 @@ func loadScripts() scripts {
 		hookClaim: script("hook_claim"), hookSave: script("hook_save"), hookRelease: script("hook_release"), journalAppend: script("journal_append"),
 		chainBegin: script("chain_begin"), chainEnd: script("chain_end"), chainReclaim: script("chain_reclaim"),
 		admit: script("admit"), tailAppend: script("tail_append"), tailRead: script("tail_read"), viewPut: script("view_put"), rotate: script("rotate"),
+		turn: script("turn"),
 	}
 }
 
