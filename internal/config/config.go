@@ -49,6 +49,7 @@ type Config struct {
 	Retention Retention
 
 	Local Local
+	Sim   Sim
 
 	origins map[string]string
 }
@@ -89,6 +90,12 @@ type Webhooks struct {
 // Local configures the provider that runs jobs as processes of the worker's own computer.
 type Local struct {
 	Zones []Zone // none means the provider's own choice
+}
+
+// Sim configures the provider that runs nothing, for tests, benchmarks and simulation.
+type Sim struct {
+	World string   // path of the file that says what there is
+	Redis RedisURL // where its machines are; "" means the deployment's
 }
 
 // Zone is a pretended zone of the local provider.
@@ -183,7 +190,10 @@ func (c *Config) complete() error {
 	if c.Identity == "" {
 		c.Identity = filepath.Join(c.Home, "identity")
 	}
-	for _, path := range []*string{&c.Home, &c.Identity} {
+	for _, path := range []*string{&c.Home, &c.Identity, &c.Sim.World} {
+		if *path == "" {
+			continue
+		}
 		abs, err := filepath.Abs(*path)
 		if err != nil {
 			return fmt.Errorf("make %s an absolute path: %w", *path, err)

@@ -98,6 +98,10 @@ func settings() []setting[Config] {
 			usage: "whether webhooks may be sent to this computer and to private networks"},
 		{key: zonesKey, noFlag: true, at: func(c *Config) any { return &c.Local.Zones },
 			usage: "zones of the local provider (in the file only)"},
+		{key: "sim.world", at: func(c *Config) any { return &c.Sim.World },
+			usage: "file that describes the world of the sim provider, which runs nothing"},
+		{key: "sim.redis", at: func(c *Config) any { return &c.Sim.Redis },
+			usage: "URL of the Redis that holds the machines of the sim provider (default: the deployment's)"},
 	}
 }
 

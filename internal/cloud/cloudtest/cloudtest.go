@@ -238,7 +238,7 @@ func (w *world) settled() {
 	}
 }
 
-// waitRunning waits until n machines run, and returns them.
+// waitRunning waits until n machines run and every later list shows it, and returns them.
 func (w *world) waitRunning(m cloud.Match, n int) []cloud.Node {
 	w.Helper()
 	var nodes []cloud.Node
@@ -246,6 +246,7 @@ func (w *world) waitRunning(m cloud.Match, n int) []cloud.Node {
 		nodes = w.list(w.p, m)
 		return len(nodes) == n && running(nodes) == n
 	})
+	w.settled() // until then a list may be older than the one before it
 	return nodes
 }
 

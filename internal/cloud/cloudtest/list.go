@@ -69,6 +69,7 @@ func deploymentsDoNotMeet(w *world) {
 	w.create(other, theirs)
 	w.waitRunning(matchOf(ours), 1)
 	w.eventually("the neighbour's machine runs", func() bool { return running(w.list(other, matchOf(theirs))) == 1 })
+	w.settled()
 	for _, p := range []cloud.Provider{w.p, other} {
 		all, err := p.List(w.ctx(), w.offer.Region)
 		if err != nil {
