@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/job"
-	"github.com/outlast-dev/outlast/internal/planted"
 	"github.com/outlast-dev/outlast/internal/store"
 )
 
@@ -70,7 +69,7 @@ func (w *Worker) redispatchOne(ctx context.Context, o store.Overdue) error {
 		switch {
 		case err != nil:
 			return err
-		case found == queuedWaiting || planted.On(planted.G1):
+		case found == queuedWaiting:
 			return nil // only a long queue: no reason for another act
 		case found == queuedMissing:
 			w.metrics.redispatched.WithLabelValues("lost").Inc()

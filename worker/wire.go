@@ -17,7 +17,6 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/cloud/local"
-	"github.com/outlast-dev/outlast/internal/cloud/sim"
 	"github.com/outlast-dev/outlast/internal/config"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
@@ -80,7 +79,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 	if s.archive, err = archive.Open(ctx, st.Deployment().Archive); err != nil {
 		return nil, err
 	}
-	sites, err := s.providers(ctx, cfg, st, records)
+	sites, err := providers(cfg, st)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +186,7 @@ func thisComputer(cfg config.Config) (string, error) {
 }
 
 // providers is the only place that knows concrete providers.
-func (s *service) providers(ctx context.Context, cfg config.Config, st *store.Store, records redis.UniversalClient) (tasks.Sites, error) {
+func providers(cfg config.Config, st *store.Store) (tasks.Sites, error) {
 	sites := tasks.Sites{}
 	for _, name := range cfg.Providers {
 		switch name {
@@ -202,50 +201,11 @@ func (s *service) providers(ctx context.Context, cfg config.Config, st *store.St
 			sites[name] = &tasks.Site{
 				Provider: p, Dialer: local.Dialer{}, Agent: []string{"agent"}, Dir: p.AgentDir, NoticeFile: p.NoticeFile, PowerOff: p.PowerOff, ViewEvery: time.Second,
 			}
-		case "sim":
-			site, err := s.simulation(ctx, cfg, st, records)
-			if err != nil {
-				return nil, err
-			}
-			sites[name] = site
 		default:
-			return nil, fmt.Errorf("provider %q is not known: this version has local and sim", name)
+			return nil, fmt.Errorf("provider %q is not known: this version has local", name)
 		}
-		sites[name].Limits = limits(cfg, name)
 	}
 	return sites, nil
-}
-
-// limits are those of a provider's calls.
-func limits(cfg config.Config, provider string) tasks.Limits {
-	of := cfg.LimitsOf(provider)
-	return tasks.Limits{
-		Write: store.Rate{PerSecond: of.Write.PerSecond, Burst: of.Write.Burst},
-		Read:  store.Rate{PerSecond: of.Read.PerSecond, Burst: of.Read.Burst},
-	}
-}
-
-// simulation opens the world of the sim provider.
-func (s *service) simulation(ctx context.Context, cfg config.Config, st *store.Store, records redis.UniversalClient) (*tasks.Site, error) {
-	world, err := sim.LoadWorld(cfg.Sim.World)
-	if err != nil {
-		return nil, err
-	}
-	rdb := records
-	if cfg.Sim.Redis != "" {
-		if rdb, err = cfg.Sim.Redis.RecordClient(); err != nil {
-			return nil, err
-		}
-		s.clients = append(s.clients, rdb)
-	}
-	c, err := sim.Open(ctx, rdb, world)
-	if err != nil {
-		return nil, err
-	}
-	p := c.Provider(st.Deployment().ID, cfg.Worker)
-	return &tasks.Site{
-		Provider: p, Dialer: c.Dialer(cfg.Worker), Agent: sim.AgentArgv, Dir: p.AgentDir, NoticeFile: p.NoticeFile, ViewEvery: c.World().ViewEvery,
-	}, nil
 }
 
 func zones(in []config.Zone) []local.Zone {

@@ -24,7 +24,6 @@ type Config struct {
 	LogLevel  string   // "debug", "info", "warn" or "error"
 	Worker    string   // name of this worker, unique in its deployment
 	Providers []string // names of those that this deployment rents machines from
-	Limits    []string // of calls of providers; see [Config.LimitsOf]
 	Identity  string   // path of the file that opens sealed secrets
 	// IdentityKey is the content of such a file, instead of one. Only the environment may hold it.
 	IdentityKey Secret
@@ -49,7 +48,6 @@ type Config struct {
 	Retention Retention
 
 	Local Local
-	Sim   Sim
 
 	origins map[string]string
 }
@@ -90,12 +88,6 @@ type Webhooks struct {
 // Local configures the provider that runs jobs as processes of the worker's own computer.
 type Local struct {
 	Zones []Zone // none means the provider's own choice
-}
-
-// Sim configures the provider that runs nothing, for tests, benchmarks and simulation.
-type Sim struct {
-	World string   // path of the file that says what there is
-	Redis RedisURL // where its machines are; "" means the deployment's
 }
 
 // Zone is a pretended zone of the local provider.
@@ -190,10 +182,7 @@ func (c *Config) complete() error {
 	if c.Identity == "" {
 		c.Identity = filepath.Join(c.Home, "identity")
 	}
-	for _, path := range []*string{&c.Home, &c.Identity, &c.Sim.World} {
-		if *path == "" {
-			continue
-		}
+	for _, path := range []*string{&c.Home, &c.Identity} {
 		abs, err := filepath.Abs(*path)
 		if err != nil {
 			return fmt.Errorf("make %s an absolute path: %w", *path, err)
@@ -215,7 +204,7 @@ func (c *Config) complete() error {
 
 // clone copies what a shallow copy would share.
 func (c Config) clone() Config {
-	c.Providers, c.Limits = slices.Clone(c.Providers), slices.Clone(c.Limits)
+	c.Providers = slices.Clone(c.Providers)
 	c.Local.Zones = slices.Clone(c.Local.Zones)
 	c.origins = maps.Clone(c.origins)
 	return c

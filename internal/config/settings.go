@@ -50,8 +50,6 @@ func settings() []setting[Config] {
 			usage: "without a key for secrets: auto makes one, required does not start, off goes without"},
 		{key: "providers", at: func(c *Config) any { return &c.Providers },
 			usage: "providers to rent machines from"},
-		{key: "limits", at: func(c *Config) any { return &c.Limits },
-			usage: "calls a second of a provider, of all workers together, in each region, such as aws.write=20 or aws.read=20:100"},
 		{key: "concurrency.watch", at: func(c *Config) any { return &c.Concurrency.Watch },
 			usage: "machines to look at at a time"},
 		{key: "concurrency.acts", at: func(c *Config) any { return &c.Concurrency.Acts },
@@ -98,10 +96,6 @@ func settings() []setting[Config] {
 			usage: "whether webhooks may be sent to this computer and to private networks"},
 		{key: zonesKey, noFlag: true, at: func(c *Config) any { return &c.Local.Zones },
 			usage: "zones of the local provider (in the file only)"},
-		{key: "sim.world", at: func(c *Config) any { return &c.Sim.World },
-			usage: "file that describes the world of the sim provider, which runs nothing"},
-		{key: "sim.redis", at: func(c *Config) any { return &c.Sim.Redis },
-			usage: "URL of the Redis that holds the machines of the sim provider (default: the deployment's)"},
 	}
 }
 

@@ -31,7 +31,6 @@ func (c Config) validate() error {
 		{"secrets", slices.Contains([]string{SecretsAuto, SecretsRequired, SecretsOff}, c.Secrets), "must be auto, required or off"},
 		{"identity_key", c.IdentityKey == "" || c.Origin("identity") == "default", "identity is set as well: only one of them can hold the key"},
 		{"providers", validNames(c.Providers), "must name at least one, and each once"},
-		{"sim.world", c.Sim.World != "" || !slices.Contains(c.Providers, "sim"), "must name the file that describes the world of the provider sim"},
 		{"concurrency.watch", c.Concurrency.Watch >= 1, "must be at least 1"},
 		{"concurrency.acts", c.Concurrency.Acts >= 1, "must be at least 1"},
 		{"shards", c.Shards >= 1 && c.Shards <= maxShards, fmt.Sprintf("must be 1 to %d", maxShards)},
@@ -59,12 +58,6 @@ func (c Config) validate() error {
 	}
 	if _, err := c.Redis.options(); c.Redis != "" && err != nil {
 		mistakes = append(mistakes, fmt.Errorf("redis (%s): %w", c.Origin("redis"), err))
-	}
-	if err := validateLimits(c.Limits); err != nil {
-		mistakes = append(mistakes, fmt.Errorf("limits (%s): %w", c.Origin("limits"), err))
-	}
-	if _, err := c.Sim.Redis.options(); c.Sim.Redis != "" && err != nil {
-		mistakes = append(mistakes, fmt.Errorf("sim.redis (%s): %w", c.Origin("sim.redis"), err))
 	}
 	if err := validateZones(c.Local.Zones); err != nil {
 		mistakes = append(mistakes, fmt.Errorf("local.zones (%s): %w", c.Origin("local.zones"), err))

@@ -22,7 +22,7 @@ type Commit struct {
 // After ErrUnavailable nobody knows what was written: repeat the very same commit, or let the claim go. A wake during the
 // claim, however many commits kept it, makes the job due at once when the claim is given back.
 func (s *Store) Commit(ctx context.Context, shard int, commits ...Commit) ([]error, error) {
-	args := []any{s.keys.prefix(shard)}
+	args := []any{s.keys.prefix(shard), s.keys.shards}
 	encoded := make([]fields, len(commits))
 	for i := range commits {
 		f, err := encode(&commits[i].Next)

@@ -12,7 +12,7 @@ import (
 )
 
 // Schema is the version of what this package writes. A deployment holds one version; another program is refused.
-const Schema = 2
+const Schema = 3
 
 // Deployment is what all workers and clients of one store agree on. It is written by the first that opens the store.
 type Deployment struct {

@@ -10,7 +10,8 @@
 //	ol:{s03}:lease:7   the redsync lock of an act   ol:{s03}:tail:…  live tails of logs, bounded and fleeting
 //	ol:{s03}:jrn:7    what workers have logged about the job, bounded
 //	ol:{s03}:due       job → when somebody must look again. It is timer, lease and sweep in one, and holds every job that is not done
-//	ol:{s03}:ended     job → when it ended          ol:{s03}:st:…    one per status: the jobs in it, by id
+//	ol:{s03}:ended     job → when it ended          ol:{s03}:count   how many jobs are in each status
+//	ol:{s03}:ix:…  nm:…  blocks    what lists filter by, of 128 jobs each; see lua/index.lua
 //	ol:{s03}:made:7    what was written of the submission with a key that began with job 7, until all of it is
 //	ol:{s03}:brief     job → when its logs are due, of those that ended and say so themselves
 //	ol:{s03}:chain     the shard's watch: epoch, due, wakes

@@ -23,7 +23,11 @@ func (k keys) of(id job.ID, kind string) string {
 
 func (k keys) due(shard int) string { return k.prefix(shard) + "due" }
 
-func (k keys) status(shard int, s job.Status) string { return k.prefix(shard) + "st:" + string(s) }
+// blocks are the numbers of the blocks of a shard's index, see lua/index.lua.
+func (k keys) blocks(shard int) string { return k.prefix(shard) + "blocks" }
+
+// count is how many jobs of a shard are in each status.
+func (k keys) count(shard int) string { return k.prefix(shard) + "count" }
 
 // hooks is the index of a shard's jobs with news.
 func (k keys) hooks(shard int) string { return k.prefix(shard) + "hooks" }

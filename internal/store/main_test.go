@@ -183,14 +183,12 @@ func (b *bench) isDue(tb fataler, id job.ID) bool {
 var later = redis.NewScript(`
 for _, key in ipairs(redis.call('KEYS', 'ol:*')) do
   local name = string.match(key, '}:(.*)')
-  if name == 'due' or name == 'slots' or name == 'hooks' or string.find(name, '^rate:.*:expected$') then
+  if name == 'due' or name == 'slots' or name == 'hooks' then
     local z = redis.call('ZRANGE', key, 0, -1)
     for _, m in ipairs(z) do redis.call('ZINCRBY', key, -ARGV[1], m) end
   elseif string.find(name, '^job:') or string.find(name, '^hook:') then
     local held = redis.pcall('HGET', key, 'held') -- an error for a damaged record
     if tonumber(held) and held ~= '0' then redis.call('HINCRBY', key, 'held', -ARGV[1]) end
-  elseif string.find(name, '^rate:') and redis.call('TYPE', key).ok == 'hash' then
-    redis.call('HINCRBY', key, 'at', -ARGV[1])
   elseif string.find(name, '^chain') then
     if redis.call('HEXISTS', key, 'due') == 1 then redis.call('HINCRBY', key, 'due', -ARGV[1]) end
   end
@@ -257,13 +255,12 @@ func (b *bench) sound(tb fataler, ids []job.ID) map[job.ID]job.Record {
 	if len(records) != len(ids) {
 		tb.Fatalf("%d records of %d can be read", len(records), len(ids))
 	}
-	want, indexed := map[job.Status]int64{}, map[job.Status][]string{}
+	want := map[job.Status]int64{}
 	var due, ended []string
 	for _, id := range ids {
 		rec := records[id]
 		want[rec.Status()]++
 		name := strconv.FormatInt(int64(id), 10)
-		indexed[rec.Status()] = append(indexed[rec.Status()], entry(&rec.Head))
 		if rec.Step != job.StepDone {
 			due = append(due, name)
 		}
@@ -278,7 +275,12 @@ func (b *bench) sound(tb fataler, ids []job.ID) map[job.ID]job.Record {
 	}
 	indexes := map[string][]string{"due": due, "ended": ended}
 	for _, status := range job.Statuses {
-		indexes["st:"+string(status)] = indexed[status]
+		for _, q := range []Query{{Statuses: []job.Status{status}}, {Statuses: []job.Status{status}, User: "ada", Name: "RESNET"}} {
+			got, next, err := b.search(b.ctx, q)
+			if err != nil || next != 0 || slices.ContainsFunc(got, func(id job.ID) bool { r := records[id]; return r.Status() != status }) || int64(len(got)) != want[status] {
+				tb.Fatalf("%+v found %v, next is %d: %v", q, got, next, err)
+			}
+		}
 	}
 	for name, want := range indexes {
 		var got []string

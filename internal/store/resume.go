@@ -48,7 +48,7 @@ func (s *Store) resume(ctx context.Context, id job.ID, by string) (Woken, error)
 	}
 	shard := s.keys.shardOf(id)
 	keys := []string{s.keys.of(id, "job"), s.keys.due(shard), s.keys.chain(WatchChain(shard))}
-	args := []any{s.keys.prefix(shard), int64(id), ulid.Make().String(), rec.Fence, rec.Seq, states(&rec), string(rec.Status()), string(next.Status())}
+	args := []any{s.keys.prefix(shard), s.keys.shards, int64(id), ulid.Make().String(), rec.Fence, rec.Seq, states(&rec), string(rec.Status()), string(next.Status())}
 	args = append(args, len(set))
 	for k, v := range set {
 		args = append(args, k, v)

@@ -95,7 +95,7 @@ func (s *Store) Retire(ctx context.Context, r *Retired) (bool, error) {
 	id := r.Record.ID
 	prefix := s.keys.prefix(s.keys.shardOf(id))
 	keys := []string{
-		s.keys.of(id, "job"), prefix + "ended", prefix + "brief", s.keys.status(s.keys.shardOf(id), r.Record.Status()), s.keys.hooks(s.keys.shardOf(id)),
+		s.keys.of(id, "job"), prefix + "ended", prefix + "brief", s.keys.blocks(s.keys.shardOf(id)), s.keys.hooks(s.keys.shardOf(id)),
 		s.keys.of(id, "ev"), s.keys.of(id, "past"), s.keys.of(id, "req"), s.keys.of(id, "sec"), s.keys.of(id, "jrn"), s.LeaseKey(id), s.keys.of(id, "out"), s.keys.of(id, "hook"),
 	}
 	for _, list := range [][]job.Attempt{r.Past, r.Record.Live} {
@@ -103,7 +103,8 @@ func (s *Store) Retire(ctx context.Context, r *Retired) (bool, error) {
 			keys = append(keys, s.tailKeys(id, a.Task, a.Number)...)
 		}
 	}
-	gone, err := s.lua.retire.Run(ctx, s.rdb, keys, int64(id), r.Record.Seq, states(&r.Record), len(r.Events), len(r.Past)).Int()
+	gone, err := s.lua.retire.Run(ctx, s.rdb, keys, int64(id), r.Record.Seq, states(&r.Record), len(r.Events), len(r.Past),
+		prefix, s.keys.shards, string(r.Record.Status())).Int()
 	if err != nil {
 		return false, unavailable(fmt.Sprintf("retire job %d", id), err)
 	}

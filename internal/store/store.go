@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/outlast-dev/outlast/internal/job"
-	"github.com/outlast-dev/outlast/internal/planted"
 )
 
 var (
@@ -36,9 +35,6 @@ func script(names ...string) *redis.Script {
 		}
 		all.Write(src)
 	}
-	if planted.On(planted.G2) {
-		return redis.NewScript(strings.Replace(all.String(), "elseif r[1] == fence and r[2] == seq and r[3] == before and r[5] ~= '0' then", "else", 1))
-	}
 	return redis.NewScript(all.String())
 }
 
@@ -55,18 +51,17 @@ type scripts struct {
 	submit, claim, begin, beat, commit, redispatch, wake, cancelWhere, handover      *redis.Script
 	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead, viewPut, rotate *redis.Script
 	resume, find, retirable, retire                                                  *redis.Script
-	hookClaim, hookSave, hookRelease, journalAppend, turn                            *redis.Script
+	hookClaim, hookSave, hookRelease, journalAppend                                  *redis.Script
 }
 
 func loadScripts() scripts {
 	return scripts{
-		submit: script("news", "submit"), claim: script("claim"), begin: script("begin"), beat: script("beat"), commit: script("index", "news", "commit"),
+		submit: script("index", "news", "submit"), claim: script("claim"), begin: script("begin"), beat: script("beat"), commit: script("index", "news", "commit"),
 		redispatch: script("redispatch"), wake: script("wake"), cancelWhere: script("cancel_where"), handover: script("handover"),
-		resume: script("index", "news", "resume"), find: script("find"), retirable: script("retirable"), retire: script("retire"),
+		resume: script("index", "news", "resume"), find: script("index", "find"), retirable: script("retirable"), retire: script("index", "retire"),
 		hookClaim: script("hook_claim"), hookSave: script("hook_save"), hookRelease: script("hook_release"), journalAppend: script("journal_append"),
 		chainBegin: script("chain_begin"), chainEnd: script("chain_end"), chainReclaim: script("chain_reclaim"),
 		admit: script("admit"), tailAppend: script("tail_append"), tailRead: script("tail_read"), viewPut: script("view_put"), rotate: script("rotate"),
-		turn: script("turn"),
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 const (
 	pageSize    = 50
 	maxPageSize = 200
-	// examined bounds the entries that are looked at for one page: a search for few of many jobs goes on from page to
+	// examined bounds the jobs that are looked at for one page: a search for few of very many jobs goes on from page to
 	// page, and no page is slow.
-	examined = 20_000
+	examined = 2_000_000
 )
 
 // filter is what a list of jobs is narrowed down to, as its URL says it. The zero filter is all jobs.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -60,22 +61,33 @@ func (s *Server) fleet(ctx context.Context) (machinesView, error) {
 	}
 	var v machinesView
 	var nodes []cloud.Node
+	var ids []job.ID
 	for _, one := range views {
-		of, err := cloud.Listed(one.Machines)
-		if err != nil {
-			return machinesView{}, fmt.Errorf("%s/%s: %w", one.Provider, one.Region, err)
+		var of []cloud.Node
+		if err := json.Unmarshal(one.Machines, &of); err != nil && len(one.Machines) > 0 {
+			return machinesView{}, fmt.Errorf("view of %s/%s: %w", one.Provider, one.Region, err)
+		}
+		for _, n := range of {
+			ids = append(ids, n.Job)
 		}
 		nodes = append(nodes, of...)
 		v.Regions = append(v.Regions, regionRow{
 			Name: render.Text(one.Provider + "/" + one.Region), At: when(account.Time(one.At), now), Count: len(of), Problem: render.Text(one.Error),
 		})
 	}
-	var owners cloud.Owners
-	if owners.Known, owners.Damaged, err = s.cfg.Store.LoadMany(ctx, cloud.JobsOf(nodes)); err != nil {
+	records, damaged, err := s.cfg.Store.LoadMany(ctx, ids)
+	if err != nil {
 		return machinesView{}, err
 	}
 	for _, n := range nodes {
-		verdict := owners.Judge(n, now.Std(), cloud.DefaultMinAge)
+		var rec *job.Record
+		if r, there := records[n.Job]; there {
+			rec = &r
+		}
+		verdict := cloud.Judge(n, rec, now.Std(), cloud.DefaultMinAge)
+		if err, bad := damaged[n.Job]; bad { // no proof that there is no such job
+			verdict = cloud.Verdict{Kind: cloud.VerdictOK, Why: err.Error()}
+		}
 		if verdict.Kind == cloud.VerdictOrphan {
 			v.Orphans++
 		}

@@ -101,36 +101,6 @@ func (s *Server) Restart() {
 	s.proc = p
 }
 
-// Mark is how much the server has written to its append-only file: all that it has answered by now is in it.
-func (s *Server) Mark() int64 {
-	s.tb.Helper()
-	info, err := os.Stat(s.log())
-	if err != nil {
-		s.tb.Fatalf("look at the append-only file: %v", err)
-	}
-	return info.Size()
-}
-
-// LoseSince kills the server, takes from its file all that was written after the mark, and starts it again. So a Redis comes
-// back whose host has lost its power: what it had answered since the last fsync is gone.
-func (s *Server) LoseSince(mark int64) {
-	s.tb.Helper()
-	s.Kill9()
-	if err := os.Truncate(s.log(), mark); err != nil {
-		s.tb.Fatalf("cut the append-only file: %v", err)
-	}
-	s.Restart()
-}
-
-// log is the file that the server appends to: nothing compacts that of a test.
-func (s *Server) log() string {
-	old := filepath.Join(s.config.Dir, "appendonly.aof")
-	if _, err := os.Stat(old); err == nil { // Redis 6
-		return old
-	}
-	return filepath.Join(s.config.Dir, "appendonlydir", "appendonly.aof.1.incr.aof")
-}
-
 // RestartLoading starts the server again so that it needs a millisecond for each key it reads from its file, and does not
 // wait: it answers that it is loading.
 func (s *Server) RestartLoading() {

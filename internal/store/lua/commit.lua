@@ -3,7 +3,7 @@
 -- statuses are still those the decision was made from. The same commit again is success: go-redis repeats a script whose
 -- reply was lost.
 -- KEYS[1] due index
--- ARGV    prefix, then per job:
+-- ARGV    prefix, shards, then per job:
 --         id, fence, seq, seq + 1, statuses before, wakes seen by the claim, token or '', keep the claim 0/1,
 --         due in ms or '' (unchanged) or 'never', status of the job before, after, '' or, if it ended, how long its logs stay by
 --         its own will in ms, else 0,
@@ -14,9 +14,9 @@
 -- what others may have written.
 -- Called by Store.Commit.
 local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local prefix = ARGV[1]
+local prefix, shards = ARGV[1], tonumber(ARGV[2])
 local out = {now}
-local i = 2
+local i = 3
 local function list(width)
   local n = ARGV[i] * width
   local from = i + 1
@@ -50,7 +50,7 @@ while i <= #ARGV do
     push(prefix .. 'ev:' .. id, e, efrom, 200)
     push(prefix .. 'past:' .. id, p, pfrom, 100)
     if o > 0 then tell(prefix, id, now, {unpack(ARGV, ofrom, ofrom + o - 1)}) end
-    if was ~= is then moved(prefix, id, was, is) end
+    if was ~= is then moved(prefix, shards, tonumber(id), was, is) end
     if ended ~= '' then redis.call('ZADD', prefix .. 'ended', now, id) end
     if (tonumber(ended) or 0) > 0 then redis.call('ZADD', prefix .. 'brief', now + ended, id) end
     if due == 'never' then
