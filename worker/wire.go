@@ -51,12 +51,12 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 	if err := os.MkdirAll(cfg.Home, 0o700); err != nil {
 		return nil, fmt.Errorf("make the home directory: %w", err)
 	}
-	records, err := cfg.Redis.RecordClient()
+	records, err := cfg.Server().RecordClient()
 	if err != nil {
 		return nil, err
 	}
 	s.clients = append(s.clients, records)
-	queue, err := cfg.Redis.QueueClient(cfg.Concurrency.Watch + cfg.Concurrency.Acts)
+	queue, err := cfg.Server().QueueClient(cfg.Concurrency.Watch + cfg.Concurrency.Acts)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 		Store: st, Archive: s.archive, Actions: actions{st, tasks.NewDispatcher(queue)},
 		Log: log.With().Str("worker", cfg.Worker).Logger(),
 		Queues: func() redis.UniversalClient {
-			c, err := cfg.Redis.QueueClient(4)
+			c, err := cfg.Server().QueueClient(4)
 			if err != nil {
 				panic(err) // the same URL was read a moment ago
 			}
