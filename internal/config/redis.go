@@ -127,6 +127,9 @@ func (r Redis) options() (*redis.UniversalOptions, error) {
 	if err := r.TLS.apply(o.TLSConfig); err != nil {
 		return nil, err
 	}
+	if o.TLSConfig != nil {
+		o.Dialer = dialer(o.TLSConfig, recordTimeout)
+	}
 	o.SentinelUsername, o.SentinelPassword = r.Sentinel.User, string(r.Sentinel.Password)
 	return o, nil
 }

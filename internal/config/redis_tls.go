@@ -1,11 +1,14 @@
 package config
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"time"
 )
 
 // RedisTLS are the certificates for rediss://. All are files in PEM form.
@@ -63,3 +66,29 @@ func (t RedisTLS) present(to *tls.Config) error {
 	to.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return read() }
 	return nil
 }
+
+// dialer connects with TLS. Other than that of go-redis it tells a server that does not speak TLS, and so never answers, from
+// one that is not there.
+func dialer(config *tls.Config, limit time.Duration) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, done := context.WithTimeout(ctx, limit)
+		defer done()
+		raw, err := (&net.Dialer{KeepAlive: keepAlive}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		own := config.Clone()
+		if host, _, err := net.SplitHostPort(address); own.ServerName == "" && err == nil {
+			own.ServerName = host
+		}
+		secure := tls.Client(raw, own)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			_ = raw.Close()
+			return nil, fmt.Errorf("TLS handshake: %w", err)
+		}
+		return secure, nil
+	}
+}
+
+// keepAlive finds out that the other side has gone without a word.
+const keepAlive = 15 * time.Second

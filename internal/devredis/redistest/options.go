@@ -47,6 +47,9 @@ func Valkey() Option {
 // Address is where a server with [TCP] or [TLS] listens.
 func (s *Server) Address() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
+// Running says whether the server has not been killed.
+func (s *Server) Running() bool { return s.proc != nil }
+
 // PID is the number of the server's process.
 func (s *Server) PID() int { return s.proc.PID() }
 
