@@ -23,11 +23,3 @@ func (a *app) when(t account.Time, now job.Time) string {
 	}
 	return ago(t, now)
 }
-
-// lasted is a duration in seconds for people, "" for none.
-func lasted(seconds float64) string {
-	if seconds == 0 {
-		return ""
-	}
-	return render.Duration(time.Duration(seconds * float64(time.Second)))
-}

@@ -194,7 +194,7 @@ func (a *app) followOutput(ctx context.Context, d *deployment, sel follow.Select
 	n := &narrator{d: d, id: sel.Job, say: a.say, status: a.status, quiet: !sel.Follow}
 	f := &follow.Follower{
 		Store: d.jobs, Out: p, Archive: d.logs(ctx),
-		Begin:   func(at job.Attempt) { a.say("%s", beginLine(at)) },
+		Begin:   func(at job.Attempt) { a.say("%s", account.BeginLine(at)) },
 		Seen:    n.look,
 		Beat:    func(ctx context.Context) { n.complain(d.wake(ctx)(d.store.Follow(ctx, sel.Job))) },
 		Broken:  n.complain,
@@ -251,16 +251,4 @@ func (a *app) output() (io.Writer, func() error) {
 	}
 	t := render.NewTerminal(a.status.beside(a.out))
 	return t, t.Close
-}
-
-// beginLine stands between the output of two attempts.
-func beginLine(a job.Attempt) string {
-	line := fmt.Sprintf("── attempt %d", a.Number)
-	if a.Task > 0 {
-		line = fmt.Sprintf("── task %d, attempt %d", a.Task, a.Number)
-	}
-	if a.Offer.Provider != "" {
-		line += " on " + account.Place(a.Offer)
-	}
-	return line + " ──"
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,15 +90,15 @@ func (d *deployment) fleet(ctx context.Context) (fleet, job.Time, error) {
 	seenAt := map[string]account.Time{}
 	for _, v := range views {
 		f.Views = append(f.Views, fleetView{v.Provider, v.Region, account.Time(v.At), v.At >= asked, v.Error})
-		var of []cloud.Node
-		if err := json.Unmarshal(v.Machines, &of); err != nil && len(v.Machines) > 0 {
-			return fleet{}, 0, fmt.Errorf("view of %s/%s: %w", v.Provider, v.Region, err)
+		of, err := cloud.Listed(v.Machines)
+		if err != nil {
+			return fleet{}, 0, fmt.Errorf("%s/%s: %w", v.Provider, v.Region, err)
 		}
 		nodes = append(nodes, of...)
 		seenAt[v.Provider+"/"+v.Region] = account.Time(v.At)
 	}
-	records, err := d.owners(ctx, nodes)
-	if err != nil {
+	var owners cloud.Owners
+	if owners.Known, owners.Damaged, err = d.store.LoadMany(ctx, cloud.JobsOf(nodes)); err != nil {
 		return fleet{}, 0, err
 	}
 	now, err := d.store.Now(ctx)
@@ -109,35 +107,13 @@ func (d *deployment) fleet(ctx context.Context) (fleet, job.Time, error) {
 	}
 	for _, n := range nodes {
 		m := machine{Node: n, AgeSeconds: now.Std().Sub(n.CreatedAt).Seconds(), SeenAt: seenAt[n.Provider+"/"+n.Region]}
-		m.Verdict = cloud.Judge(n, records[n.Job], now.Std(), cloud.DefaultMinAge)
+		m.Verdict = owners.Judge(n, now.Std(), cloud.DefaultMinAge)
 		if m.Kind == cloud.VerdictOrphan {
 			f.Orphans++
 		}
 		f.Machines = append(f.Machines, m)
 	}
 	return f, now, nil
-}
-
-// owners reads the records of the jobs that machines belong to, all at once. A record that cannot be read is no proof that
-// there is none.
-func (d *deployment) owners(ctx context.Context, nodes []cloud.Node) (map[job.ID]*job.Record, error) {
-	var ids []job.ID
-	for _, n := range nodes {
-		ids = append(ids, n.Job)
-	}
-	slices.Sort(ids)
-	known, damaged, err := d.store.LoadMany(ctx, slices.Compact(ids))
-	if err != nil {
-		return nil, err
-	}
-	for _, err := range damaged {
-		return nil, err
-	}
-	records := map[job.ID]*job.Record{}
-	for id, r := range known {
-		records[id] = &r
-	}
-	return records, nil
 }
 
 // freshViews asks for a new look at every region and waits for it a while. It returns the views there are then, and when

@@ -68,10 +68,10 @@ func (a *app) queueRows(l listing) ([]render.Column, [][]string) {
 	for i, j := range l.jobs {
 		rows[i] = []string{
 			strconv.FormatInt(int64(j.ID), 10), render.Text(j.Name), a.onOut.status(j.Status, string(j.Status)+progress(j)),
-			a.when(j.SubmittedAt, l.now), lasted(j.Seconds), strconv.Itoa(j.Recoveries),
+			a.when(j.SubmittedAt, l.now), account.Lasted(j.Seconds), strconv.Itoa(j.Recoveries),
 		}
 		if !a.wide() {
-			rows[i] = append(rows[i], a.onOut.dim(note(j)))
+			rows[i] = append(rows[i], a.onOut.dim(j.Note(codeOf)))
 		} else {
 			rows[i] = append(rows[i], render.Text(j.User), strconv.Itoa(j.Priority), j.Where, strconv.Itoa(tries(j)),
 				a.when(j.StartedAt, l.now), a.when(j.EndedAt, l.now), because(j))
@@ -97,17 +97,8 @@ func tries(j account.Job) int {
 	return n
 }
 
-// note is the one thing worth knowing about a job beside its status: why it ended or waits, or where it runs.
-func note(j account.Job) string {
-	switch {
-	case j.Cause != nil && (j.Status.Failure() || j.Status == job.Recovering):
-		return string(j.Cause.Code)
-	case j.Waits != nil:
-		return "waits: " + string(j.Waits.Code)
-	default:
-		return j.Where
-	}
-}
+// codeOf is a cause as short as it can be told.
+func codeOf(c job.Cause) string { return string(c.Code) }
 
 // because is why a job ended, recovers or waits, in a sentence.
 func because(j account.Job) string {

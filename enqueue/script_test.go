@@ -190,7 +190,7 @@ func writes(ts *testscript.TestScript, _ bool, args []string) {
 	text, err := strconv.Unquote(`"` + args[5] + `"`)
 	ts.Check(err)
 	s := open(ts)
-	k := archive.LogKey{Job: job.ID(number(ts, args[1])), Task: number(ts, args[2]), Attempt: number(ts, args[3])}
+	k := logKey(ts, s, args[1:4])
 	offset := int64(number(ts, args[4]))
 	kinds := map[string]job.MarkKind{"time": job.MarkTime, "setup": job.MarkSetup, "run": job.MarkRun, "skew": job.MarkSkew}
 	var marks []job.Mark
@@ -208,13 +208,20 @@ func writes(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(files.PutLog(context.Background(), k, offset, []byte(text), marks...))
 }
 
+// logKey names the log of ID TASK ATTEMPT.
+func logKey(ts *testscript.TestScript, s *store.Store, args []string) archive.LogKey {
+	rec, err := s.Load(context.Background(), job.ID(number(ts, args[0])))
+	ts.Check(err)
+	return archive.LogOf(&rec.Head, number(ts, args[1]), number(ts, args[2]))
+}
+
 // drops notes in the archive that a part of a log was dropped: drops ID TASK ATTEMPT FROM TO.
 func drops(ts *testscript.TestScript, _ bool, args []string) {
 	s := open(ts)
 	files, err := archive.Open(context.Background(), s.Deployment().Archive)
 	ts.Check(err)
 	defer func() { _ = files.Close() }()
-	k := archive.LogKey{Job: job.ID(number(ts, args[0])), Task: number(ts, args[1]), Attempt: number(ts, args[2])}
+	k := logKey(ts, s, args[:3])
 	ts.Check(files.DropLog(context.Background(), k, int64(number(ts, args[3])), int64(number(ts, args[4]))))
 }
 

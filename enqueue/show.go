@@ -120,10 +120,10 @@ func (a *app) headLines(h account.History, now job.Time) []string {
 		lines = append(lines, "ended      "+a.when(h.EndedAt, now))
 	}
 	if h.Seconds > 0 {
-		lines = append(lines, "ran        "+lasted(h.Seconds))
+		lines = append(lines, "ran        "+account.Lasted(h.Seconds))
 	}
 	if h.Cost > 0 {
-		lines = append(lines, "cost       "+money(h.Cost)+soFar(h))
+		lines = append(lines, "cost       "+account.Money(h.Cost)+soFar(h))
 	}
 	if h.Recoveries > 0 {
 		lines = append(lines, "recovered  "+times(h.Recoveries))

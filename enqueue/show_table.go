@@ -25,7 +25,7 @@ func (a *app) taskTable(tasks []account.Task, now job.Time) error {
 		}
 		row := []string{
 			strconv.Itoa(t.Index), render.Text(t.Name), a.onOut.status(t.Status, string(t.Status)), a.when(t.StartedAt, now),
-			lasted(t.Seconds), strconv.Itoa(t.Recoveries), cause,
+			account.Lasted(t.Seconds), strconv.Itoa(t.Recoveries), cause,
 		}
 		if a.wide() {
 			row = append(row, a.when(t.EndedAt, now), strconv.Itoa(t.Attempts), strconv.Itoa(t.Restarts))
@@ -97,7 +97,7 @@ func (a *app) barRow(b account.Bar, h account.History, now job.Time) []string {
 	switch {
 	case b.Folded > 0:
 		row := a.attemptRow("...", fmt.Sprintf("%d more", b.Folded))
-		row[4] = money(b.Cost)
+		row[4] = account.Money(b.Cost)
 		return row
 	case b.Number == 0:
 		row := a.attemptRow("", "")
@@ -110,36 +110,10 @@ func (a *app) barRow(b account.Bar, h account.History, now job.Time) []string {
 	if end == "" {
 		end = a.onOut.dim(string(b.Phase))
 	}
-	row := []string{number, account.Place(b.Offer), "", ran(b.Attempt, now), money(b.Cost), end}
+	row := []string{number, account.Place(b.Offer), "", b.Ran(now), account.Money(b.Cost), end}
 	if a.wide() {
 		row = append(row, account.Kind(b.Offer), account.Price(b.Offer.Price), string(b.Phase), a.when(b.Intent, now), a.when(b.Started, now),
 			a.when(b.Ended, now), a.when(b.Gone, now))
 	}
 	return row
-}
-
-// ran is how long the user's code ran in an attempt.
-func ran(a account.Attempt, now job.Time) string {
-	if a.Started == 0 {
-		return ""
-	}
-	end := now
-	if a.Ended != 0 {
-		end = job.Time(a.Ended)
-	}
-	return render.Duration(end.Sub(job.Time(a.Started)))
-}
-
-// money is a sum, as exact as it matters.
-func money(sum float64) string {
-	switch {
-	case sum == 0:
-		return "0"
-	case sum < 0.0001:
-		return "<0.0001"
-	case sum < 1:
-		return strconv.FormatFloat(sum, 'f', 4, 64)
-	default:
-		return strconv.FormatFloat(sum, 'f', 2, 64)
-	}
 }

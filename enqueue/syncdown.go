@@ -112,11 +112,11 @@ func (d *deployment) logKeys(ctx context.Context, id job.ID) ([]archive.LogKey, 
 	if err != nil {
 		return nil, err
 	}
-	infos, err := files.Logs(ctx, id)
+	r, err := d.jobs.Load(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.jobs.Load(ctx, id)
+	infos, err := files.Logs(ctx, &r.Head)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (d *deployment) logKeys(ctx context.Context, id job.ID) ([]archive.LogKey, 
 		keys = append(keys, info.LogKey)
 	}
 	for _, live := range r.Live {
-		if key := (archive.LogKey{Job: id, Task: live.Task, Attempt: live.Number}); !slices.Contains(keys, key) && !live.StartedAt.IsZero() {
+		if key := archive.LogOf(&r.Head, live.Task, live.Number); !slices.Contains(keys, key) && !live.StartedAt.IsZero() {
 			keys = append(keys, key)
 		}
 	}

@@ -34,7 +34,7 @@ func (b *bench) look(d *driver) {
 // archived is how much of a log is in the archive.
 func (b *bench) archived(d *driver) archive.LogInfo {
 	b.Helper()
-	info, err := d.w.archive.LogSize(b.Context(), archive.LogKey{Job: d.job.ID, Attempt: 1})
+	info, err := d.w.archive.LogSize(b.Context(), archive.LogOf(&d.job.Head, 0, 1))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -43,6 +43,8 @@ func (b *bench) archived(d *driver) archive.LogInfo {
 
 // Ensure that an archive which was away while the code printed more than a tail holds gets all of it afterwards, while the
 // code still runs: the machine may be lost before anybody can ask it again (G11).
+//
+// skypilot #10410: logs were said to be in the external store, and never came there.
 func TestG11_ArchiveCatchesUp(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -133,6 +135,8 @@ func TestAnswerCountsWithoutItsLog(t *testing.T) {
 
 // Ensure that an archive which is away at the start of the user's code is a pause, and only the answer that there is no
 // such bundle ends the task (G10).
+//
+// skypilot #10091: a download of logs that failed took the job with it.
 func TestG10_ArchiveAwayAtTheStart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

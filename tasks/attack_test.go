@@ -31,6 +31,7 @@ type rented struct {
 	regions   func(context.Context) ([]string, error)
 	offers    func(context.Context) ([]job.Offer, error)
 	list      func(context.Context, string) ([]cloud.Node, error)
+	create    func(cloud.Request) ([]cloud.Node, error)
 	terminate func(cloud.Match) error
 }
 
@@ -47,7 +48,8 @@ func (r *rented) Support() place.Support { return place.Support{} }
 func (r *rented) List(ctx context.Context, region string) ([]cloud.Node, error) {
 	return r.list(ctx, region)
 }
-func (r *rented) Terminate(_ context.Context, _ string, m cloud.Match) error { return r.terminate(m) }
+func (r *rented) Create(_ context.Context, q cloud.Request) ([]cloud.Node, error) { return r.create(q) }
+func (r *rented) Terminate(_ context.Context, _ string, m cloud.Match) error      { return r.terminate(m) }
 
 // node answers for the agent on a node: what it was asked, without the directory.
 type node func(ctx context.Context, args []string) (agent.Status, error)

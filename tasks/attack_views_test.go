@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,8 @@ import (
 )
 
 // Ensure that a record which cannot be read, of whatever kind, does not keep the collector from the machines of others (G4).
+//
+// ray #14264, karpenter-provider-gcp #616: one bad node or record took all others down.
 func TestG4_CollectorPassesDamagedRecords(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -33,6 +36,27 @@ func TestG4_CollectorPassesDamagedRecords(t *testing.T) {
 	}
 	if len(ended) != 1 || ended[0].NodeID != "n5" {
 		t.Errorf("ended %+v, want the machine of job %d alone", ended, unknown)
+	}
+}
+
+// Ensure that a machine which cannot be ended keeps no other one of its region alive, and that it is told (G4).
+func TestG4_CollectorPassesMachinesThatStay(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	refusal, asked := errors.New("denied"), 0
+	far := &rented{name: "far", terminate: func(m cloud.Match) error {
+		if asked++; m.Job == 3 {
+			return refusal
+		}
+		return nil
+	}}
+	w := b.worker(func(c *Config) { c.Sites = Sites{"far": site(far, nil)} })
+	var nodes []cloud.Node
+	for id := job.ID(1); id <= 5; id++ {
+		nodes = append(nodes, cloud.Node{ID: fmt.Sprint("n", id), Identity: cloud.Identity{Deployment: "test", Job: id, Attempt: 1}, State: cloud.Running})
+	}
+	if err := w.collect(t.Context(), w.sites["far"], "r", nodes, job.TimeOf(time.Now())); !errors.Is(err, refusal) || asked != 5 {
+		t.Errorf("%d machines of 5 were told to end: %v", asked, err)
 	}
 }
 

@@ -20,6 +20,9 @@ import (
 // left, and the user's code is never in two places at once (G1, G2, G3, G4).
 //
 // The life has everything in it: launch, run, a machine that is lost, recovery, success, clean-up.
+//
+// skypilot #10061: the death of a controller failed a healthy job. nomad-autoscaler #628, #911: a crash between drain and
+// terminate was never taken up again.
 func TestG1_WorkerKilledAtEveryPoint(t *testing.T) {
 	points := tracePoints(t)
 	t.Logf("%d points: %s", len(points), strings.Join(points, ", "))
@@ -85,6 +88,8 @@ func tracePoints(t *testing.T) []string {
 }
 
 // Ensure that a driver that was frozen past its lease and wakes up changes nothing: neither the record nor a machine (G2).
+//
+// skypilot #10114, #9731, #9954: a live controller was thought dead, and two drove one job.
 func TestG2_FrozenDriverChangesNothing(t *testing.T) {
 	for _, point := range []string{
 		"before commit", "before hold", "before create", "after create", "before start", "before probe", "before terminate", "before save", "after survey",

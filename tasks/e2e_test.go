@@ -78,6 +78,8 @@ func TestJobOutlastsItsMachine(t *testing.T) {
 }
 
 // Ensure that with a notice the next machine is made ready while the old code still runs, and starts only after it (G3).
+//
+// skypilot #1998: processes of the old run disturbed the new one.
 func TestG3_NoticeMakesTheNextMachineReadyFirst(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t)
@@ -187,6 +189,16 @@ while :; do sleep 0.05; done`))
 	d.sound(id)
 }
 
+// logOf names the log of an attempt.
+func (d *deployment) logOf(id job.ID, task, attempt int) archive.LogKey {
+	d.t.Helper()
+	rec, err := d.store.Load(context.Background(), id)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return archive.LogOf(&rec.Head, task, attempt)
+}
+
 // archived reads the log of an attempt from the archive, as it is after machine and workers are gone.
 func (d *deployment) archived(id job.ID, task, attempt int) string {
 	d.t.Helper()
@@ -195,7 +207,7 @@ func (d *deployment) archived(id job.ID, task, attempt int) string {
 		d.t.Fatal(err)
 	}
 	defer a.Close()
-	r, err := a.ReadLog(context.Background(), archive.LogKey{Job: id, Task: task, Attempt: attempt}, 0)
+	r, err := a.ReadLog(context.Background(), d.logOf(id, task, attempt), 0)
 	if err != nil {
 		d.t.Fatalf("read the log: %v", err)
 	}

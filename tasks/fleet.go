@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,6 +83,9 @@ func (w *Worker) view(ctx context.Context, site *Site, region string) error {
 		return err
 	}
 	nodes, at, err := w.views.list(ctx, provider, region, now, clock{store: now, read: time.Now()})
+	if waitOf(err) > 0 {
+		return nil // the next tick asks again
+	}
 	if err != nil {
 		return errors.Join(err, w.viewFailed(ctx, provider, region, old, err))
 	}
@@ -102,18 +106,15 @@ func (w *Worker) view(ctx context.Context, site *Site, region string) error {
 func (w *Worker) viewFailed(ctx context.Context, provider, region string, old store.View, why error) error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), scrapeLimit)
 	defer done()
-	w.metrics.providerError(provider, why)
 	old.Provider, old.Region, old.Error = provider, region, why.Error()
 	return w.store.PutView(ctx, old)
 }
 
 // wakeLosers wakes the jobs of machines that were alive in the old view and are not in the new one.
 func (w *Worker) wakeLosers(ctx context.Context, old store.View, nodes []cloud.Node) error {
-	var before []cloud.Node
-	if len(old.Machines) > 0 {
-		if err := json.Unmarshal(old.Machines, &before); err != nil {
-			w.log.Warn().Err(err).Msg("the last view cannot be read")
-		}
+	before, err := cloud.Listed(old.Machines)
+	if err != nil {
+		w.log.Warn().Err(err).Msg("the last view cannot be read")
 	}
 	now := map[string]cloud.State{}
 	for _, n := range nodes {
@@ -136,41 +137,30 @@ func (w *Worker) wakeLosers(ctx context.Context, old store.View, nodes []cloud.N
 // collect ends machines that no job of ours needs any more (G4). The provider's list came first, the records come
 // second: a machine that is in use is in both.
 func (w *Worker) collect(ctx context.Context, site *Site, region string, nodes []cloud.Node, at job.Time) error {
-	var ids []job.ID
-	known := map[job.ID]bool{}
-	for _, n := range nodes {
-		if !n.State.Ended() && !known[n.Job] {
-			known[n.Job] = true
-			ids = append(ids, n.Job)
-		}
-	}
-	records, damaged, err := w.store.LoadMany(ctx, ids)
-	if err != nil {
+	living := slices.DeleteFunc(slices.Clone(nodes), func(n cloud.Node) bool { return n.State.Ended() })
+	var owners cloud.Owners
+	var err error
+	if owners.Known, owners.Damaged, err = w.store.LoadMany(ctx, cloud.JobsOf(living)); err != nil {
 		return err
 	}
 	orphans := 0
-	for _, n := range nodes {
-		var rec *job.Record
-		if damaged[n.Job] != nil {
-			continue // it may well need its machine: somebody has to look at the record first
-		}
-		if r, ok := records[n.Job]; ok {
-			rec = &r
-		}
-		verdict := cloud.Judge(n, rec, at.Std(), w.minAge)
+	var failed error
+	for _, n := range living {
+		verdict := owners.Judge(n, at.Std(), w.minAge)
 		if verdict.Kind != cloud.VerdictOrphan {
 			continue
 		}
 		orphans++
 		w.log.Warn().Str("provider", n.Provider).Str("machine", n.ID).Int64("job", int64(n.Job)).Int("attempt", n.Attempt).Str("why", verdict.Why).Msg("ending a machine that belongs to nobody")
 		w.metrics.collected.WithLabelValues(n.Provider).Inc()
-		err := site.Provider.Terminate(ctx, region, cloud.Match{Deployment: n.Deployment, Job: n.Job, NodeID: n.ID})
-		if err != nil {
-			return err
+		err := site.Provider.Terminate(calling(ctx, store.Caller{Name: "collect:" + n.ID}), region, cloud.Match{Deployment: n.Deployment, Job: n.Job, NodeID: n.ID})
+		if waitOf(err) > 0 {
+			break // the next tick goes on
 		}
+		failed = errors.Join(failed, err) // one that cannot be ended keeps no other one alive
 	}
 	w.metrics.orphans.WithLabelValues(site.Provider.Name(), region).Set(float64(orphans))
-	return nil
+	return failed
 }
 
 // wakeAll makes jobs due now. One that cannot be woken is looked at when it is due by itself.

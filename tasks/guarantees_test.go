@@ -74,6 +74,8 @@ func TestG4_CollectorEndsOrphansOnly(t *testing.T) {
 
 // Ensure that a job which waits for capacity holds nothing: with one launch slot in the whole fleet, others launch past
 // it, and of those that wait for the same place the one with the higher priority comes first (G9).
+//
+// skypilot #10013, #4485: jobs that only waited held all launch slots, and those of high priority starved.
 func TestG9_WaitingHoldsNothing(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t)
@@ -131,6 +133,8 @@ func TestAdmissionByPriority(t *testing.T) {
 
 // Ensure that logs are whole after machines and workers are gone: that of a machine which was lost up to the last
 // look, that of the next one to its last byte (G11).
+//
+// skypilot #5033, #5399, #9827: logs could not be read after the end.
 func TestG11_LogsOutliveMachinesAndWorkers(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t)
@@ -251,6 +255,8 @@ func TestG12_SecretsStaySecret(t *testing.T) {
 
 // Ensure that an outage of what is beside the job, here of the archive for its workdir, is told and ends the job only for
 // what is certain.
+//
+// skypilot #10325, #10326: what could never work was repeated for three hours.
 func TestG10_MissingWorkdirIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/agent"
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/planted"
 	"github.com/outlast-dev/outlast/internal/seal"
 )
 
@@ -60,7 +61,7 @@ func (r *logReader) read(ctx context.Context, offset, limit int64) (logPiece, er
 // take makes a piece of an answer to ask. It may have to ask once more: only when there is a log it is found out what is to
 // be hidden in it.
 func (r *logReader) take(ctx context.Context, s agent.Status, offset, limit int64) (logPiece, error) {
-	if len(s.Log) == 0 {
+	if len(s.Log) == 0 || planted.On(planted.G11) && s.State == agent.Exited {
 		return logPiece{offset: max(s.LogOffset, offset), size: s.LogSize, gap: s.LogGap}, nil
 	}
 	known := r.mask.Context()

@@ -39,6 +39,7 @@ const (
 type logTrip struct {
 	w     *Worker
 	id    job.ID
+	head  *job.Head
 	a     *job.Attempt
 	probe *job.Probe // Tail and Kept are moved on here
 	every time.Duration
@@ -51,7 +52,7 @@ type logTrip struct {
 }
 
 func (d *driver) logOf(a *job.Attempt, p *job.Probe) *logTrip {
-	l := &logTrip{w: d.w, id: d.job.ID, a: a, probe: p, every: time.Duration(d.job.Look.Every) * time.Millisecond, patience: keepLimit}
+	l := &logTrip{w: d.w, id: d.job.ID, head: &d.job.Head, a: a, probe: p, every: time.Duration(d.job.Look.Every) * time.Millisecond, patience: keepLimit}
 	l.node = logReader{now: d.now, masker: func(ctx context.Context) (*seal.Masker, error) { return d.masker(ctx, a.Task) }}
 	l.node.mask, _ = d.w.masks.peek(taskKey{d.job.ID, a.Task})
 	return l
@@ -63,7 +64,7 @@ func (l *logTrip) from(ctx context.Context, c *machine.Client, dir string) {
 }
 
 func (l *logTrip) key() archive.LogKey {
-	return archive.LogKey{Job: l.id, Task: l.a.Task, Attempt: l.a.Number}
+	return archive.LogOf(l.head, l.a.Task, l.a.Number)
 }
 
 // read reads the log on the node.

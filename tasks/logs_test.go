@@ -26,7 +26,7 @@ func (d *deployment) chunks(id job.ID, task, attempt int) []archive.Chunk {
 	}
 	defer a.Close()
 	var all []archive.Chunk
-	for c, err := range a.Chunks(context.Background(), archive.LogKey{Job: id, Task: task, Attempt: attempt}, 0) {
+	for c, err := range a.Chunks(context.Background(), d.logOf(id, task, attempt), 0) {
 		if err != nil {
 			d.t.Fatal(err)
 		}
@@ -38,6 +38,8 @@ func (d *deployment) chunks(id job.ID, task, attempt int) []archive.Chunk {
 // Ensure that a run which prints far more than its log may take has its head and its tail in the archive, every byte at its
 // place, with the count of what was dropped between them; and that neither the node, nor Redis, nor the archive takes more
 // than the limit. A secret that may have begun where the head ends holds up nothing.
+//
+// skypilot #7038, #7716, #10023: logs filled the disk of the controller.
 func TestLogIsCappedOnItsWholeWay(t *testing.T) {
 	t.Parallel()
 	t.Run("without secrets", func(t *testing.T) { t.Parallel(); cappedOnItsWholeWay(t, nil) })

@@ -17,7 +17,7 @@ type metrics struct {
 	looks, reclaimed, lost, faults, corrupt prometheus.Counter
 	commits, acts, redispatched, collected  *prometheus.CounterVec
 	moves, errors, retention                *prometheus.CounterVec
-	told                                    *prometheus.CounterVec
+	told, calls, turns                      *prometheus.CounterVec
 	orphans                                 *prometheus.GaugeVec
 }
 
@@ -42,6 +42,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		moves:        vec("transitions_total", "Changes of status.", "to", "cause"),
 		retention:    vec("retention_total", "Jobs retired to the archive, logs of jobs removed, jobs that cannot be read, ticks that failed.", "what"),
 		told:         vec("told_total", "Tries to tell news of jobs to webhooks and callbacks.", "receiver", "result"),
+		calls:        vec("provider_calls_total", "Calls of providers.", "provider", "call"),
+		turns:        vec("provider_turns_missed_total", "Calls of providers that were put off, since the limit of calls was reached.", "provider", "kind"),
 		errors:       vec("provider_errors_total", "Failed calls of providers.", "provider", "class"),
 		orphans: f.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "outlast", Name: "machines_orphaned", Help: "Machines in the last view that belong to nobody.",

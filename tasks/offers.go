@@ -38,7 +38,6 @@ func (w *Worker) tellOffers(ctx context.Context, site *Site) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		w.metrics.providerError(provider, err)
 		return w.store.CatalogFailed(ctx, provider, err.Error())
 	}
 	return w.store.PutCatalog(ctx, store.Catalog{Provider: provider, Offers: offers, Support: support})
@@ -123,7 +122,6 @@ func (d *driver) catalogs(ctx context.Context) ([]place.Catalog, *job.Fault) {
 			all = append(all, a.catalog)
 			continue
 		}
-		d.w.metrics.providerError(a.catalog.Provider, a.err)
 		if f := cloud.FaultOf(a.err); fault == nil || fault.Class.Permanent() {
 			fault = f
 		}

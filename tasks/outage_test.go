@@ -11,6 +11,8 @@ import (
 
 // Ensure that Redis killed in the middle of a run and restarted from its append-only file is a pause: the job goes on,
 // on the same machine (G1, G10).
+//
+// skypilot #9748: a short outage of the database failed jobs, or left machines that nobody knew.
 func TestG10_RedisKilledAndRestarted(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t)
@@ -67,6 +69,8 @@ func TestG1_QueueDeleted(t *testing.T) {
 
 // Ensure that a cancel is honoured at every step of a life: whichever point a worker is passing when the user
 // cancels, also when it dies there, the job ends CANCELLED, unless it had ended before, and no machine is left (G4, G7).
+//
+// skypilot #10061: a cancel of a job that nobody drove was lost.
 func TestG7_CancelAtEveryStep(t *testing.T) {
 	points := tracePoints(t)
 	seen := map[string]bool{}
@@ -123,6 +127,8 @@ func TestWorkerStopsGracefully(t *testing.T) {
 }
 
 // Ensure a machine that ends while nobody looks is noticed from the provider's list, not by a slow probe (G6).
+//
+// skypilot #7117: a preemption was not noticed, and the job hung for as long as it would have run.
 func TestG6_VanishedMachineWakesItsJob(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t)

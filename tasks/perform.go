@@ -11,6 +11,7 @@ import (
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/machine"
 	"github.com/outlast-dev/outlast/internal/place"
+	"github.com/outlast-dev/outlast/internal/planted"
 	"github.com/outlast-dev/outlast/internal/store"
 )
 
@@ -144,6 +145,9 @@ func (d *driver) choose(ctx context.Context) (*job.Chosen, error) {
 	seed := fnv.New64a()
 	fmt.Fprintf(seed, "%d/%d", d.job.ID, d.job.Cur) // never fails
 	in.Search, in.Now, in.Seed, in.Backoff = d.job.Tasks[d.job.Cur].Search, d.now(), seed.Sum64(), d.w.backoff
+	if planted.On(planted.G8) {
+		in.Search.Round = 0
+	}
 	choice := place.Choose(in)
 	if choice.None != nil && fault != nil && !fault.Class.Permanent() {
 		return &job.Chosen{Fault: fault}, nil
@@ -152,14 +156,13 @@ func (d *driver) choose(ctx context.Context) (*job.Chosen, error) {
 }
 
 func (d *driver) identity(a *job.Attempt) cloud.Identity {
-	return cloud.Identity{Deployment: d.w.store.Deployment().ID, Job: d.job.ID, Task: a.Task, Attempt: a.Number}
+	return cloud.Identity{Deployment: d.w.store.Deployment().ID, Job: d.job.ID, Nonce: d.job.Nonce, Task: a.Task, Attempt: a.Number}
 }
 
 func (d *driver) create(ctx context.Context, site *Site, a *job.Attempt) *job.Created {
 	out := &job.Created{Attempt: a.Number}
-	nodes, err := site.Provider.Create(ctx, cloud.Request{Identity: d.identity(a), Token: a.Token, Offer: a.Offer, Nodes: 1, Name: d.job.Name})
+	nodes, err := site.Provider.Create(d.calling(ctx, "create", a), cloud.Request{Identity: d.identity(a), Token: a.Token, Offer: a.Offer, Nodes: 1, Name: d.job.Name})
 	if err != nil {
-		d.w.metrics.providerError(site.Provider.Name(), err)
 		out.Fault = cloud.FaultOf(err)
 		return out
 	}
@@ -171,12 +174,14 @@ func (d *driver) create(ctx context.Context, site *Site, a *job.Attempt) *job.Cr
 
 func (d *driver) terminate(ctx context.Context, site *Site, a *job.Attempt) *job.Outcome {
 	out := &job.Outcome{Attempt: a.Number, At: d.now()}
-	id := d.identity(a)
-	err := site.Provider.Terminate(ctx, a.Offer.Region, cloud.Match{Deployment: id.Deployment, Job: id.Job, Task: id.Task, Attempt: id.Attempt})
-	if err != nil {
-		d.w.metrics.providerError(site.Provider.Name(), err)
-		out.Fault = cloud.FaultOf(err)
+	if planted.On(planted.G4) {
+		return out
 	}
+	id := d.identity(a)
+	err := site.Provider.Terminate(d.calling(ctx, "terminate", a), a.Offer.Region, cloud.Match{
+		Deployment: id.Deployment, Job: id.Job, Nonce: id.Nonce, Task: id.Task, Attempt: id.Attempt,
+	})
+	out.Fault = cloud.FaultOf(err)
 	return out
 }
 
@@ -195,7 +200,7 @@ func (d *driver) preempt(ctx context.Context, do job.Do) *job.Outcome {
 		if !ok {
 			return fmt.Errorf("the provider %s cannot take a machine away on request", a.Offer.Provider)
 		}
-		return taker.Preempt(ctx, a.Offer.Region, a.Nodes[0].ID, do.Grace)
+		return taker.Preempt(d.calling(ctx, "preempt", a), a.Offer.Region, a.Nodes[0].ID, do.Grace)
 	}()
 	out.Fault = cloud.FaultOf(err)
 	return out

@@ -124,7 +124,7 @@ func (a *attic) inStore(id job.ID) bool {
 
 func (a *attic) hasLogs(id job.ID) bool {
 	a.t.Helper()
-	logs, err := a.files.Logs(a.ctx, id)
+	logs, err := a.files.Logs(a.ctx, &job.Head{ID: id}) // as ended puts them there
 	a.ok(err)
 	return len(logs) > 0
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/outlast-dev/outlast/internal/agent"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/machine"
+	"github.com/outlast-dev/outlast/internal/planted"
 	"github.com/outlast-dev/outlast/internal/seal"
 	"github.com/outlast-dev/outlast/internal/spec"
 )
@@ -69,6 +70,9 @@ func (d *driver) startRequest(ctx context.Context, a *job.Attempt, req *job.Requ
 	secrets, err := d.secrets(ctx, a.Task, t.Secrets)
 	if err != nil {
 		return agent.StartRequest{}, err
+	}
+	if planted.On(planted.G12) {
+		d.log.Info().Interface("environment", secrets).Msg("starting the user's code")
 	}
 	return agent.StartRequest{
 		Token: a.Token, Setup: t.Setup, Run: t.Run, Secrets: secrets, LogLimit: d.w.logLimit,

@@ -26,6 +26,8 @@ type Site struct {
 	PowerOff func(job.Node) []string
 	// ViewEvery is how often all machines of a region are listed.
 	ViewEvery time.Duration
+	// Limits bound the calls of the provider.
+	Limits Limits
 }
 
 // Sites are the providers that a worker serves, by name.

@@ -113,7 +113,7 @@ func (v *views) survey(ctx context.Context, rec *job.Record, do job.Do, c clock)
 		p := <-parts
 		switch {
 		case p.err == nil:
-			p.into(s, rec.ID)
+			p.into(s, &rec.Head)
 		case needed[p.where]:
 			fault = cloud.FaultOf(p.err)
 		}
@@ -142,13 +142,13 @@ func (v *views) part(ctx context.Context, where whereabouts, newer job.Time, c c
 }
 
 // into takes the machines of one job into a survey, which is as old as its oldest part.
-func (p part) into(s *job.Survey, id job.ID) {
+func (p part) into(s *job.Survey, of *job.Head) {
 	if s.At == 0 || p.at < s.At {
 		s.At = p.at
 	}
 	s.Settle = max(s.Settle, p.settle)
 	for _, n := range p.nodes {
-		if n.Job == id {
+		if n.Job == of.ID && n.Of(of.Nonce) {
 			s.Nodes = append(s.Nodes, seenNode(n))
 		}
 	}

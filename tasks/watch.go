@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/planted"
 	"github.com/outlast-dev/outlast/internal/store"
 )
 
@@ -69,7 +70,7 @@ func (w *Worker) redispatchOne(ctx context.Context, o store.Overdue) error {
 		switch {
 		case err != nil:
 			return err
-		case found == queuedWaiting:
+		case found == queuedWaiting || planted.On(planted.G1):
 			return nil // only a long queue: no reason for another act
 		case found == queuedMissing:
 			w.metrics.redispatched.WithLabelValues("lost").Inc()

@@ -18,6 +18,7 @@ import (
 	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/hook"
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/planted"
 	"github.com/outlast-dev/outlast/internal/store"
 	"github.com/outlast-dev/outlast/lease"
 )
@@ -136,12 +137,17 @@ func New(cfg Config) *Worker {
 	cfg.Silence = cmp.Or(cfg.Silence, DefaultSilence)
 	cfg.LogLimit = cmp.Or(cfg.LogLimit, DefaultLogLimit)
 	cfg.Rules.Deployment = cfg.Store.Deployment().ID
+	metrics := newMetrics(cfg.Metrics)
+	sites := cfg.Sites.limited(cfg.Store, metrics, cfg.Name)
 	w := &Worker{
-		cfg: cfg, log: cfg.Log, store: cfg.Store, queue: NewDispatcher(cfg.Queue), sites: cfg.Sites, views: newViews(cfg.Sites),
-		archive: cfg.Archive, identity: cfg.Identity, leases: lease.NewKeeper(cfg.Store.Redis(), cfg.LeaseTTL), metrics: newMetrics(cfg.Metrics),
+		cfg: cfg, log: cfg.Log, store: cfg.Store, queue: NewDispatcher(cfg.Queue), sites: sites, views: newViews(sites),
+		archive: cfg.Archive, identity: cfg.Identity, leases: lease.NewKeeper(cfg.Store.Redis(), cfg.LeaseTTL), metrics: metrics,
 		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second, claim: cfg.Claim, silence: cfg.Silence, logLimit: cfg.LogLimit,
 		sender: hook.NewSender(cfg.PrivateWebhooks, cfg.Version), callbackLimit: cmp.Or(cfg.CallbackLimit, hook.CallbackLimit),
 		journaled: func() {}, places: newPlaces(cfg.Looks, cfg.Claim/15),
+	}
+	if planted.On(planted.G6) {
+		w.rules.Probes, w.rules.ProbeTime = 1, 0
 	}
 	w.stopping, w.stop = context.WithCancelCause(context.Background())
 	return w

@@ -111,6 +111,8 @@ func TestSmokeRanks(t *testing.T) {
 
 // Ensure that a job sees neither the environment of its worker nor that of another job, and that values arrive as they
 // were written, whatever is in them.
+//
+// skypilot #9248, #9665, #10154: the environment of the controller, or of another job, leaked into jobs.
 func TestSmokeEnvironment(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -153,6 +155,8 @@ func TestSmokeEnvironment(t *testing.T) {
 }
 
 // Ensure the exit codes that scripts rely on: of a job that is followed, waited for, or whose log is read.
+//
+// skypilot #955: exit code 255 of the code was taken for a lost connection.
 func TestSmokeExitCodes(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

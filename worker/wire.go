@@ -17,6 +17,7 @@ import (
 
 	"github.com/outlast-dev/outlast/internal/archive"
 	"github.com/outlast-dev/outlast/internal/cloud/local"
+	"github.com/outlast-dev/outlast/internal/cloud/sim"
 	"github.com/outlast-dev/outlast/internal/config"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
@@ -51,12 +52,12 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 	if err := os.MkdirAll(cfg.Home, 0o700); err != nil {
 		return nil, fmt.Errorf("make the home directory: %w", err)
 	}
-	records, err := cfg.Server().RecordClient()
+	records, err := cfg.Redis.RecordClient()
 	if err != nil {
 		return nil, err
 	}
 	s.clients = append(s.clients, records)
-	queue, err := cfg.Server().QueueClient(cfg.Concurrency.Watch + cfg.Concurrency.Acts)
+	queue, err := cfg.Redis.QueueClient(cfg.Concurrency.Watch + cfg.Concurrency.Acts)
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +67,11 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 	if err != nil {
 		return nil, err
 	}
-	watched := &guard{rdb: records, log: log}
-	if err := watched.preflight(ctx); err != nil {
-		return nil, err
-	}
 	st, err := found(ctx, cfg, records, key)
 	if err != nil {
+		return nil, err
+	}
+	if err := preflight(ctx, records, log); err != nil {
 		return nil, err
 	}
 	if err := key.publish(ctx, st, log); err != nil {
@@ -80,7 +80,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 	if s.archive, err = archive.Open(ctx, st.Deployment().Archive); err != nil {
 		return nil, err
 	}
-	sites, err := providers(cfg, st)
+	sites, err := s.providers(ctx, cfg, st, records)
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +95,11 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 		URL:   func() string { return s.web.URL() }, // there is one before the worker starts
 	})
 	if s.web, err = web.Start(web.Config{
-		Listen: cfg.HTTP, Token: string(cfg.HTTPToken), Metrics: metrics, Ready: s.ready(st, watched),
+		Listen: cfg.HTTP, Token: string(cfg.HTTPToken), Metrics: metrics, Ready: s.ready(st),
 		Store: st, Archive: s.archive, Actions: actions{st, tasks.NewDispatcher(queue)},
 		Log: log.With().Str("worker", cfg.Worker).Logger(),
 		Queues: func() redis.UniversalClient {
-			c, err := cfg.Server().QueueClient(4)
+			c, err := cfg.Redis.QueueClient(4)
 			if err != nil {
 				panic(err) // the same URL was read a moment ago
 			}
@@ -111,8 +111,16 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 		return nil, err
 	}
 	s.loops.Go(func() { key.follow(looping, st, log) })
-	s.loops.Go(func() { watched.follow(looping) })
 	return s, s.worker.Start(ctx)
+}
+
+// preflight refuses a Redis that would lose jobs, and tells of one that might.
+func preflight(ctx context.Context, rdb redis.UniversalClient, log zerolog.Logger) error {
+	warnings, err := store.Preflight(ctx, rdb, time.Now)
+	for _, w := range warnings {
+		log.Warn().Msg(w)
+	}
+	return err
 }
 
 // found opens the deployment in Redis, and makes it if this is its first worker.
@@ -140,12 +148,9 @@ func fit(cfg config.Config, st *store.Store, key *keyholder) func() error {
 }
 
 // ready is what /readyz says.
-func (s *service) ready(st *store.Store, watched *guard) func(context.Context) error {
+func (s *service) ready(st *store.Store) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := st.Ping(ctx); err != nil {
-			return err
-		}
-		if err := watched.ready(); err != nil {
 			return err
 		}
 		return s.worker.Ready()
@@ -182,7 +187,7 @@ func thisComputer(cfg config.Config) (string, error) {
 }
 
 // providers is the only place that knows concrete providers.
-func providers(cfg config.Config, st *store.Store) (tasks.Sites, error) {
+func (s *service) providers(ctx context.Context, cfg config.Config, st *store.Store, records redis.UniversalClient) (tasks.Sites, error) {
 	sites := tasks.Sites{}
 	for _, name := range cfg.Providers {
 		switch name {
@@ -197,11 +202,50 @@ func providers(cfg config.Config, st *store.Store) (tasks.Sites, error) {
 			sites[name] = &tasks.Site{
 				Provider: p, Dialer: local.Dialer{}, Agent: []string{"agent"}, Dir: p.AgentDir, NoticeFile: p.NoticeFile, PowerOff: p.PowerOff, ViewEvery: time.Second,
 			}
+		case "sim":
+			site, err := s.simulation(ctx, cfg, st, records)
+			if err != nil {
+				return nil, err
+			}
+			sites[name] = site
 		default:
-			return nil, fmt.Errorf("provider %q is not known: this version has local", name)
+			return nil, fmt.Errorf("provider %q is not known: this version has local and sim", name)
 		}
+		sites[name].Limits = limits(cfg, name)
 	}
 	return sites, nil
+}
+
+// limits are those of a provider's calls.
+func limits(cfg config.Config, provider string) tasks.Limits {
+	of := cfg.LimitsOf(provider)
+	return tasks.Limits{
+		Write: store.Rate{PerSecond: of.Write.PerSecond, Burst: of.Write.Burst},
+		Read:  store.Rate{PerSecond: of.Read.PerSecond, Burst: of.Read.Burst},
+	}
+}
+
+// simulation opens the world of the sim provider.
+func (s *service) simulation(ctx context.Context, cfg config.Config, st *store.Store, records redis.UniversalClient) (*tasks.Site, error) {
+	world, err := sim.LoadWorld(cfg.Sim.World)
+	if err != nil {
+		return nil, err
+	}
+	rdb := records
+	if cfg.Sim.Redis != "" {
+		if rdb, err = cfg.Sim.Redis.RecordClient(); err != nil {
+			return nil, err
+		}
+		s.clients = append(s.clients, rdb)
+	}
+	c, err := sim.Open(ctx, rdb, world)
+	if err != nil {
+		return nil, err
+	}
+	p := c.Provider(st.Deployment().ID, cfg.Worker)
+	return &tasks.Site{
+		Provider: p, Dialer: c.Dialer(cfg.Worker), Agent: sim.AgentArgv, Dir: p.AgentDir, NoticeFile: p.NoticeFile, ViewEvery: c.World().ViewEvery,
+	}, nil
 }
 
 func zones(in []config.Zone) []local.Zone {

@@ -41,6 +41,8 @@ func TestPollsRenewLease(t *testing.T) {
 }
 
 // Power off is for ended runs only, and is repeated if it fails.
+//
+// skypilot #4267: when the controller was gone, machines ran for ever.
 func TestPowerOff(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

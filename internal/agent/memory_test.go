@@ -57,6 +57,8 @@ func TestKernelKills(t *testing.T) {
 }
 
 // Only what looks like a KILL, while the kernel has counted one, was killed for memory.
+//
+// skypilot #9758, #9958: a lack of memory was not told from other failures.
 func TestKilledForMemory(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

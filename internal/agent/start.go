@@ -16,6 +16,9 @@ const maxRequest = 16 << 20
 // minLogLimit is the least that a log may be limited to: below it there would be nothing to see.
 const minLogLimit = 64 << 10
 
+// ReadStart decodes a start request and refuses what can not be carried out, for others who answer as an agent does.
+func ReadStart(r io.Reader) (StartRequest, error) { return readRequest(r) }
+
 // readRequest decodes a start request. Its errors say nothing of what was in it: that may be a secret.
 func readRequest(r io.Reader) (StartRequest, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxRequest+1))

@@ -84,6 +84,8 @@ func TestEarlierBoot(t *testing.T) {
 }
 
 // A process that has the number of the recorded one, but started at another time, is somebody else's.
+//
+// skypilot #7847: after a reboot another process had the number, and was taken for the one that had died.
 func TestReusedPID(t *testing.T) {
 	t.Parallel()
 	self, _ := readProcess(os.Getpid())

@@ -75,7 +75,7 @@ func (a *Archive) Expiries(ctx context.Context, rule LogRule, f func(Expiry) boo
 	})
 }
 
-// LogBytes is how many bytes the logs of a job take in the archive.
+// LogBytes is how many bytes the logs of a job take in the archive, with those of others that ever had its id.
 func (a *Archive) LogBytes(ctx context.Context, id job.ID) (int64, error) {
 	var n int64
 	err := a.each(ctx, &blob.ListOptions{Prefix: prefixOfJob(id)}, func(o *blob.ListObject) (bool, error) {

@@ -8,12 +8,19 @@ import (
 	"github.com/outlast-dev/outlast/internal/job"
 )
 
-// LogKey names the log of one node in one attempt.
+// LogKey names the log of one node in one attempt. Of a job that the store has lost, whose id another one has got, there may
+// be a log beside it: only the nonce tells them apart.
 type LogKey struct {
 	Job     job.ID `json:"job"`
+	Nonce   string `json:"-"` // of the job; empty for logs of before there were nonces
 	Task    int    `json:"task"`
 	Attempt int    `json:"attempt"`
 	Node    int    `json:"node"` // its rank
+}
+
+// LogOf names the log of an attempt of a job.
+func LogOf(h *job.Head, task, attempt int) LogKey {
+	return LogKey{Job: h.ID, Nonce: h.Nonce, Task: task, Attempt: attempt}
 }
 
 func (k LogKey) String() string {
@@ -22,7 +29,14 @@ func (k LogKey) String() string {
 
 // prefix is what the names of all segments of the log start with.
 func (k LogKey) prefix() string {
-	return fmt.Sprintf("%s%d/%d/%d/", prefixOfJob(k.Job), k.Task, k.Attempt, k.Node)
+	return fmt.Sprintf("%s%s%d/%d/%d/", prefixOfJob(k.Job), prefixOfNonce(k.Nonce), k.Task, k.Attempt, k.Node)
+}
+
+func prefixOfNonce(nonce string) string {
+	if nonce == "" {
+		return ""
+	}
+	return "n" + nonce + "/"
 }
 
 func prefixOfJob(id job.ID) string { return fmt.Sprintf("logs/%d/", id) }
@@ -46,7 +60,7 @@ func (k LogKey) object(s segment) string {
 	return fmt.Sprintf("%s%016d-%016d%s", k.prefix(), s.from, s.to, ext)
 }
 
-var objectName = regexp.MustCompile(`^logs/(\d+)/(\d+)/(\d+)/(\d+)/(\d{16})-(\d{16})(\.zst|\.dropped)$`)
+var objectName = regexp.MustCompile(`^logs/(\d+)/(?:n([a-z0-9]+)/)?(\d+)/(\d+)/(\d+)/(\d{16})-(\d{16})(\.zst|\.dropped)$`)
 
 // parseObject reads the name of a segment. Other names are not ours: half-written files that a killed process
 // left, or whatever else somebody put into the bucket.
@@ -56,13 +70,13 @@ func parseObject(name string) (k LogKey, s segment, ok bool) {
 		return LogKey{}, segment{}, false
 	}
 	var n [6]int64
-	for i := range n {
+	for i, digits := range append(match[1:2:2], match[3:8]...) {
 		var err error
-		if n[i], err = strconv.ParseInt(match[i+1], 10, 64); err != nil {
+		if n[i], err = strconv.ParseInt(digits, 10, 64); err != nil {
 			return LogKey{}, segment{}, false
 		}
 	}
-	k = LogKey{Job: job.ID(n[0]), Task: int(n[1]), Attempt: int(n[2]), Node: int(n[3])}
-	s = segment{from: n[4], to: n[5], dropped: match[7] == extDropped}
+	k = LogKey{Job: job.ID(n[0]), Nonce: match[2], Task: int(n[1]), Attempt: int(n[2]), Node: int(n[3])}
+	s = segment{from: n[4], to: n[5], dropped: match[8] == extDropped}
 	return k, s, s.from < s.to && k.object(s) == name
 }

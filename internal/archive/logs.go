@@ -73,10 +73,12 @@ func (a *Archive) DropLog(ctx context.Context, key LogKey, from, to int64) error
 }
 
 // Logs lists the logs of a job in order of task, attempt and node.
-func (a *Archive) Logs(ctx context.Context, id job.ID) ([]LogInfo, error) {
+func (a *Archive) Logs(ctx context.Context, h *job.Head) ([]LogInfo, error) {
 	segments := map[LogKey][]segment{}
-	err := a.list(ctx, prefixOfJob(id), func(k LogKey, s segment) error {
-		segments[k] = append(segments[k], s)
+	err := a.list(ctx, prefixOfJob(h.ID)+prefixOfNonce(h.Nonce), func(k LogKey, s segment) error {
+		if k.Nonce == h.Nonce {
+			segments[k] = append(segments[k], s)
+		}
 		return nil
 	})
 	if err != nil {
@@ -101,7 +103,7 @@ func (a *Archive) LogSize(ctx context.Context, key LogKey) (LogInfo, error) {
 	return inform(key, segments), nil
 }
 
-// RemoveLogs deletes all logs of a job, and its journal.
+// RemoveLogs deletes all logs of a job, those of others that ever had its id, and its journal.
 func (a *Archive) RemoveLogs(ctx context.Context, id job.ID) error {
 	if err := a.remove(ctx, journalOf(id)); err != nil {
 		return err

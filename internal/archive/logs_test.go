@@ -150,7 +150,7 @@ func TestLogsListsEachNodeOfEachAttempt(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "logs/1/0/2/0/0000000000000005-0000000000000009.zst123"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := a.Logs(t.Context(), 1)
+	got, err := a.Logs(t.Context(), &job.Head{ID: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,9 +166,34 @@ func TestLogsListsEachNodeOfEachAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, want := range map[job.ID]int{1: 0, 11: 1} {
-		if got, err := a.Logs(t.Context(), id); err != nil || len(got) != want {
+		if got, err := a.Logs(t.Context(), &job.Head{ID: id}); err != nil || len(got) != want {
 			t.Errorf("after the removal job %d has %v (%v)", id, got, err)
 		}
+	}
+}
+
+// Two jobs that ever had one id have each their own log: neither is read, or written, into the other.
+func TestLogsOfJobsWithOneID(t *testing.T) {
+	t.Parallel()
+	a, _ := open(t)
+	old, lost, ours := job.Head{ID: 7}, job.Head{ID: 7, Nonce: "5f1e0c77a9d2"}, job.Head{ID: 7, Nonce: "a4c90b12ffe3"}
+	for text, h := range map[string]*job.Head{"from before\n": &old, "lost\n": &lost, "ours\n": &ours} {
+		put(t, a, LogOf(h, 0, 1), 0, text)
+		put(t, a, LogOf(h, 0, 1), 0, text)
+	}
+	for text, h := range map[string]*job.Head{"from before\n": &old, "lost\n": &lost, "ours\n": &ours} {
+		if got := read(t, a, LogOf(h, 0, 1), 0); got != text {
+			t.Errorf("the log of %+v is %q", h, got)
+		}
+		if infos, err := a.Logs(t.Context(), h); err != nil || len(infos) != 1 || infos[0].LogKey != LogOf(h, 0, 1) {
+			t.Errorf("the logs of %+v are %+v (%v)", h, infos, err)
+		}
+	}
+	if err := a.RemoveLogs(t.Context(), 7); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := a.LogBytes(t.Context(), 7); n != 0 || err != nil {
+		t.Errorf("%d bytes are left (%v)", n, err)
 	}
 }
 

@@ -16,13 +16,19 @@ import (
 	"github.com/outlast-dev/outlast/internal/place"
 )
 
-// Identity is what a machine carries as tags: whose it is (G4).
+// Identity is what a machine carries as tags: whose it is (G4). A job's id alone does not tell: a store that lost its last
+// second gives the ids of lost jobs again, to jobs with another nonce.
 type Identity struct {
 	Deployment string `json:"deployment"`
 	Job        job.ID `json:"job"`
+	Nonce      string `json:"nonce,omitempty"` // see job.Head; at most 16 of a-z and 0-9
 	Task       int    `json:"task"`
 	Attempt    int    `json:"attempt"`
 }
+
+// Of reports whether the machine is of the job with that nonce, if its job's id fits. One without any was made before there were
+// nonces, by another version: its id has to do.
+func (i Identity) Of(nonce string) bool { return i.Nonce == "" || i.Nonce == nonce }
 
 // Request asks for the machines of one attempt. The same Token always asks for the same machines.
 type Request struct {
@@ -70,6 +76,7 @@ type Node struct {
 type Match struct {
 	Deployment string
 	Job        job.ID
+	Nonce      string // of the job
 	Task       int    // meaningful only with Attempt != 0
 	Attempt    int    // 0 matches every attempt of every task of the job
 	NodeID     string // if set, only this machine

@@ -3,8 +3,10 @@ package cloud
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/planted"
 )
 
 // Error is a classified failure of a provider call. Class says what may be done about it.
@@ -13,6 +15,7 @@ type Error struct {
 	Class job.Class
 	Scope string // for Capacity and Quota: "zone", "region", "type" or "cloud"
 	Err   error
+	Wait  time.Duration // set if the call was not made since its turn has not come: how long to wait
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %v (%s)", e.Op, e.Err, e.Class) }
@@ -36,9 +39,12 @@ func FaultOf(err error) *job.Fault {
 		return nil
 	}
 	f := &job.Fault{Class: ClassOf(err), Text: err.Error()}
+	if planted.On(planted.G10) && f.Class == job.Transient {
+		f.Class = job.Denied
+	}
 	var e *Error
 	if errors.As(err, &e) {
-		f.Scope = e.Scope
+		f.Scope, f.Wait = e.Scope, e.Wait
 	}
 	return f
 }

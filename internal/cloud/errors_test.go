@@ -59,6 +59,8 @@ func TestFaultOf(t *testing.T) {
 }
 
 // A machine may still run code unless its provider says that it has ended.
+//
+// karpenter-provider-gcp #143, #176: a preempted machine was STOPPED, so that it "existed" and was waited for.
 func TestStateEnded(t *testing.T) {
 	for state, want := range map[cloud.State]bool{
 		cloud.Booting: false, cloud.Running: false, cloud.Stopping: false,

@@ -4,12 +4,15 @@ package cloud
 //
 //   - nothing of another deployment is ever meant, whatever else is equal;
 //   - NodeID means that machine only, and Job, if given too, must fit it;
-//   - without NodeID a Job is needed: the zero Match means nothing, not everything.
+//   - without NodeID a Job is needed: the zero Match means nothing, not everything;
+//   - a Nonce excludes the machines of another job of the same id.
 func (m Match) Selects(n Node) bool {
 	switch {
 	case m.Deployment == "" || m.Deployment != n.Deployment:
 		return false
 	case m.NodeID != "" && m.NodeID != n.ID:
+		return false
+	case m.Nonce != "" && !n.Of(m.Nonce):
 		return false
 	case m.NodeID != "" && m.Job == 0:
 		return true

@@ -11,7 +11,7 @@ import (
 
 // A match selects by deployment first, and never everything.
 func TestMatchSelects(t *testing.T) {
-	n := cloud.Node{ID: "n1", Identity: cloud.Identity{Deployment: "d", Job: 7, Task: 1, Attempt: 2}}
+	n := cloud.Node{ID: "n1", Identity: cloud.Identity{Deployment: "d", Job: 7, Nonce: "abc", Task: 1, Attempt: 2}}
 	for _, c := range []struct {
 		name  string
 		match cloud.Match
@@ -20,6 +20,9 @@ func TestMatchSelects(t *testing.T) {
 		{"the attempt", cloud.Match{Deployment: "d", Job: 7, Task: 1, Attempt: 2}, true},
 		{"every attempt of the job", cloud.Match{Deployment: "d", Job: 7}, true},
 		{"the job, a task without an attempt", cloud.Match{Deployment: "d", Job: 7, Task: 5}, true},
+		{"the attempt of the very job", cloud.Match{Deployment: "d", Job: 7, Nonce: "abc", Task: 1, Attempt: 2}, true},
+		{"the attempt of another job of the same id", cloud.Match{Deployment: "d", Job: 7, Nonce: "abd", Task: 1, Attempt: 2}, false},
+		{"the machine, for another job of the same id", cloud.Match{Deployment: "d", Job: 7, Nonce: "abd", NodeID: "n1"}, false},
 		{"another attempt", cloud.Match{Deployment: "d", Job: 7, Task: 1, Attempt: 3}, false},
 		{"the same attempt of another task", cloud.Match{Deployment: "d", Job: 7, Task: 0, Attempt: 2}, false},
 		{"another job", cloud.Match{Deployment: "d", Job: 8}, false},
@@ -41,6 +44,8 @@ func TestMatchSelects(t *testing.T) {
 }
 
 // Whatever a match says, it never selects a machine of another deployment, and a named machine is the only one selected.
+//
+// skypilot #4143, #10742, #10750: names were cut and met, and a machine of somebody else was ended or taken over.
 func TestMatchStaysWithinItsDeployment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"", "a", "b"})

@@ -49,6 +49,8 @@ func judgeLiving(n Node, r *job.Record) Verdict {
 	switch {
 	case r == nil:
 		return Verdict{VerdictOrphan, fmt.Sprintf("job %d is unknown", n.Job)}
+	case !n.Of(r.Nonce):
+		return Verdict{VerdictOrphan, fmt.Sprintf("it was made for another job %d, which the store has lost", n.Job)}
 	case r.Step == job.StepDone:
 		return Verdict{VerdictOrphan, fmt.Sprintf("job %d is done (%s)", n.Job, r.Status())}
 	case n.Task < r.Cur:

@@ -61,6 +61,20 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// Ensure that a machine of a job that the store has lost is an orphan, also if another job has got its id since; and that one
+// which an older version has made is judged by the id alone (G3, G4).
+func TestG4_JudgeKnowsJobsByTheirNonce(t *testing.T) {
+	r := job.NewRecord(job.Head{ID: 7, Nonce: "new", Tasks: make([]job.TaskHead, 1)})
+	r.Tasks[0].Attempts = 1
+	r.Live = []job.Attempt{{Number: 1, Phase: job.PhaseStarted}}
+	for nonce, want := range map[string]cloud.VerdictKind{"new": cloud.VerdictOK, "old": cloud.VerdictOrphan, "": cloud.VerdictOK} {
+		n := cloud.Node{Identity: cloud.Identity{Job: 7, Nonce: nonce, Attempt: 1}, State: cloud.Running}
+		if v := cloud.Judge(n, &r, time.Now(), cloud.DefaultMinAge); v.Kind != want {
+			t.Errorf("nonce %q: verdict is %+v, want %s", nonce, v, want)
+		}
+	}
+}
+
 // Ensure that a machine of unknown age is not spared for ever.
 func TestJudgeUnknownAge(t *testing.T) {
 	n := cloud.Node{Identity: cloud.Identity{Job: 7}, State: cloud.Running}

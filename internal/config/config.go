@@ -15,14 +15,7 @@ import (
 
 // Config is every setting. It holds no references that its users may change.
 type Config struct {
-	Redis         RedisURL // "" means the running `worker dev`, or, in there, one of its own
-	RedisTLS      RedisTLS
-	RedisSentinel RedisSentinel
-	// RedisReplicas is how many replicas must have what a client is told is done.
-	RedisReplicas int
-	// LeaseRedis are further servers, independent of each other, most of which must agree on who drives a job.
-	LeaseRedis []RedisURL
-
+	Redis     RedisURL // "" means the running `worker dev`, or, in there, one of its own
 	Home      string   // directory for what this computer keeps
 	Archive   string   // URL of a bucket
 	HTTP      string   // address to listen on; port 0 means any free one
@@ -31,6 +24,7 @@ type Config struct {
 	LogLevel  string   // "debug", "info", "warn" or "error"
 	Worker    string   // name of this worker, unique in its deployment
 	Providers []string // names of those that this deployment rents machines from
+	Limits    []string // of calls of providers; see [Config.LimitsOf]
 	Identity  string   // path of the file that opens sealed secrets
 	// IdentityKey is the content of such a file, instead of one. Only the environment may hold it.
 	IdentityKey Secret
@@ -55,6 +49,7 @@ type Config struct {
 	Retention Retention
 
 	Local Local
+	Sim   Sim
 
 	origins map[string]string
 }
@@ -95,6 +90,12 @@ type Webhooks struct {
 // Local configures the provider that runs jobs as processes of the worker's own computer.
 type Local struct {
 	Zones []Zone // none means the provider's own choice
+}
+
+// Sim configures the provider that runs nothing, for tests, benchmarks and simulation.
+type Sim struct {
+	World string   // path of the file that says what there is
+	Redis RedisURL // where its machines are; "" means the deployment's
 }
 
 // Zone is a pretended zone of the local provider.
@@ -189,7 +190,10 @@ func (c *Config) complete() error {
 	if c.Identity == "" {
 		c.Identity = filepath.Join(c.Home, "identity")
 	}
-	for _, path := range []*string{&c.Home, &c.Identity} {
+	for _, path := range []*string{&c.Home, &c.Identity, &c.Sim.World} {
+		if *path == "" {
+			continue
+		}
 		abs, err := filepath.Abs(*path)
 		if err != nil {
 			return fmt.Errorf("make %s an absolute path: %w", *path, err)
@@ -211,8 +215,7 @@ func (c *Config) complete() error {
 
 // clone copies what a shallow copy would share.
 func (c Config) clone() Config {
-	c.Providers = slices.Clone(c.Providers)
-	c.LeaseRedis = slices.Clone(c.LeaseRedis)
+	c.Providers, c.Limits = slices.Clone(c.Providers), slices.Clone(c.Limits)
 	c.Local.Zones = slices.Clone(c.Local.Zones)
 	c.origins = maps.Clone(c.origins)
 	return c

@@ -50,8 +50,6 @@ func plain(field any) any {
 		return f.String()
 	case *[]string:
 		return append([]string{}, *f...)
-	case *[]RedisURL:
-		return shown(*f)
 	case *bool:
 		return *f
 	case *int:

@@ -168,9 +168,6 @@ func (r *reading) broken(err error) {
 }
 
 // newLog begins the output of the current attempt.
-func (r *reading) newLog() *Log {
-	return &Log{
-		Store: r.f.Store, Archive: r.f.Archive,
-		Key: archive.LogKey{Job: r.sel.Job, Task: r.task, Attempt: r.attempt},
-	}
+func (r *reading) newLog(rec *job.Record) *Log {
+	return &Log{Store: r.f.Store, Archive: r.f.Archive, Key: archive.LogOf(&rec.Head, r.task, r.attempt)}
 }

@@ -112,7 +112,7 @@ func (r *reading) live(ctx context.Context, rec *job.Record) error {
 	if a.StartedAt.IsZero() {
 		return nil
 	}
-	_, err := r.open().Live(ctx, r.output(*a))
+	_, err := r.open(rec).Live(ctx, r.output(*a))
 	return err
 }
 
@@ -127,7 +127,7 @@ func (r *reading) rest(ctx context.Context, rec *job.Record) error {
 		return nil // known, and known never to have run
 	}
 	a.Task, a.Number = r.task, r.attempt
-	return r.passOver(ctx, "the end", r.open().Rest(ctx, r.output(a)))
+	return r.passOver(ctx, "the end", r.open(rec).Rest(ctx, r.output(a)))
 }
 
 // passOver tells that an archive out of order has kept a part of the current attempt's output. It returns the errors for
@@ -159,9 +159,9 @@ func (r *reading) describe(ctx context.Context, rec *job.Record) (job.Attempt, e
 	return r.past[k], nil
 }
 
-func (r *reading) open() *Log {
+func (r *reading) open(rec *job.Record) *Log {
 	if r.log == nil {
-		r.log = r.newLog()
+		r.log = r.newLog(rec)
 	}
 	return r.log
 }
@@ -181,7 +181,7 @@ func (r *reading) jump(ctx context.Context, rec *job.Record) error {
 	if stageOf(rec, r.task, r.attempt) == stageFuture {
 		return nil
 	}
-	r.log = r.newLog()
+	r.log = r.newLog(rec)
 	err := r.log.Last(ctx, r.output(job.Attempt{Task: r.task, Number: r.attempt}), r.sel.Tail)
 	return r.passOver(ctx, "a part", err)
 }
@@ -193,7 +193,7 @@ func (r *reading) resume(rec *job.Record) error {
 		return fmt.Errorf("job %d: task %d, attempt %d, byte %d: %w", rec.ID, from.Task, from.Attempt, from.Offset, ErrNoPosition)
 	}
 	r.task, r.attempt = from.Task, from.Attempt
-	r.log = r.newLog()
+	r.log = r.newLog(rec)
 	r.log.Begin(from.Offset)
 	switch {
 	case from.Offset > 0:

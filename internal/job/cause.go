@@ -1,6 +1,9 @@
 package job
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Code is the machine-readable reason of an ending, a recovery or a wait (G13). Codes are part of
 // the public interface: they never change their meaning.
@@ -33,6 +36,7 @@ const (
 	CodeController     Code = "controller_fault"  // our own fault
 	CodeStore          Code = "archive_failed"    // the logs or the bundle could not be stored or read
 	CodeLaunchSlot     Code = "launch_slot"       // waits for a launch slot
+	CodeRateLimit      Code = "rate_limit"        // waits for its turn: the calls of the provider are limited
 	CodeBackoff        Code = "backoff"           // waits for the next round of offers
 	CodeBooting        Code = "booting"           // waits for the machine to come up
 	CodeClosing        Code = "closing"           // waits for the provider to end the old machine
@@ -94,4 +98,7 @@ type Fault struct {
 	Class Class  `json:"class"`
 	Scope string `json:"scope,omitempty"` // for Capacity and Quota: "zone", "region", "type" or "cloud"
 	Text  string `json:"text"`
+	// Wait is set if the call was not made at all, since its turn has not come: nothing has failed, and it may be tried
+	// again after so long.
+	Wait time.Duration `json:"-"`
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/outlast-dev/outlast/internal/planted"
 )
 
 // Decide says what is to be done about a job: the record to commit now, and the one thing to do in the world after
@@ -67,6 +69,9 @@ func (d *decision) decide() Do {
 	switch {
 	case d.Step == StepDone:
 		return Do{Kind: DoEnd}
+	case planted.On(planted.G5) && d.Cancel != nil && d.task().Status == Succeeded:
+		d.task().Status = Cancelled
+	case planted.On(planted.G7) && d.Cancel != nil && d.Step == StepLaunch:
 	case d.Cancel != nil && !d.task().Status.Terminal() && d.task().Status != Cancelling:
 		return d.cancel()
 	case d.Preempt != nil && d.Step != StepCleanup:
@@ -204,14 +209,23 @@ func (d *decision) wait(cause Cause, until Time) Do {
 
 // retry waits after a failed call, longer each time.
 func (d *decision) retry(code Code, f *Fault, limit time.Duration) Do {
+	if f.Wait > 0 {
+		return d.turn(f)
+	}
 	d.Wait.Tries = d.tries(code) + 1
 	pause := jitter(grow(callFirst, callGrowth, d.Wait.Tries-1, limit), 0.4, d.seed("call", d.Wait.Tries))
 	return d.wait(Cause{Code: code, Text: "a call failed and is repeated", Evidence: f.Text}, d.now.Add(pause))
 }
 
-// tries is how many calls have failed in a row that were waited for with this code.
+// turn waits until a call that is limited may be made. It counts as no failure.
+func (d *decision) turn(f *Fault) Do {
+	return d.wait(Cause{Code: CodeRateLimit, Text: "waits for its turn: the calls of the provider are limited", Evidence: f.Text}, d.now.Add(f.Wait))
+}
+
+// tries is how many calls have failed in a row that were waited for with this code. To wait for a turn in between changes
+// nothing about that.
 func (d *decision) tries(code Code) int {
-	if d.Wait.For.Code != code {
+	if d.Wait.For.Code != code && d.Wait.For.Code != CodeRateLimit {
 		return 0
 	}
 	return d.Wait.Tries
@@ -222,6 +236,9 @@ func (d *decision) clear() { d.Wait = Waiting{} }
 
 // end gives the current task a final status, stops the chain and leaves the machines to the clean-up.
 func (d *decision) end(to Status, cause Cause) Do {
+	if planted.On(planted.G13) {
+		cause = Cause{}
+	}
 	if !d.must(d.Cur, to, cause) {
 		return d.refused()
 	}
@@ -266,6 +283,8 @@ func orSomebody(name string) string {
 func (d *decision) preempt() (Do, bool) {
 	a := d.newest()
 	switch {
+	case d.seen.Preempt != nil && d.seen.Preempt.Fault != nil && d.seen.Preempt.Fault.Wait > 0: // its turn comes with another look
+		return Do{}, false
 	case d.seen.Preempt != nil:
 		d.Preempt = nil
 		if f := d.seen.Preempt.Fault; f != nil {

@@ -81,7 +81,9 @@ func (d *decision) finishOff(a *Attempt) Do {
 	case s == nil || s.At < oldest:
 		return Do{Kind: DoSurvey, Newer: oldest}
 	case s.Fault != nil: // no view is no proof (G6)
-		a.Reads = 0
+		if s.Fault.Wait == 0 {
+			a.Reads = 0
+		}
 		return d.retry(CodeProvider, s.Fault, maxCloseWait)
 	}
 	a.ReadAt = s.At
@@ -111,6 +113,8 @@ func (d *decision) terminate(a *Attempt) Do {
 		a.TermAt = o.At
 		d.clear()
 		return d.next()
+	case o.Fault.Wait > 0:
+		return d.turn(o.Fault)
 	}
 	if d.tries(CodeClosing)+1 == alarmTries {
 		d.note(Cause{Code: codeOf(*o.Fault), Text: "a machine cannot be ended and may cost money; it is tried on", Evidence: o.Fault.Text})

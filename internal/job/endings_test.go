@@ -40,6 +40,9 @@ func takenAt(n int, after, notice time.Duration) func(*sim) {
 }
 
 // TestEndings has one row for each rule about what an ending of the user's code or of its machine leads to.
+//
+// skypilot #5031, #9958: an end that the machine could not explain, or a lack of memory, was blamed on the controller, and no
+// restart was tried.
 func TestEndings(t *testing.T) {
 	t.Parallel()
 	restarts := func(n int, codes ...int) job.Recovery {
@@ -122,6 +125,8 @@ func lostFirst() func(int, int) code {
 
 // TestExitBeforeTheMachineGoes ensures that code which is killed a moment before the provider takes its machine, or
 // while that shuts down and still answers, is recovered and not blamed, also when the provider's view is old.
+//
+// skypilot #1579, #1610: a preemption that killed the code first was taken for the failure of the user.
 func TestExitBeforeTheMachineGoes(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {

@@ -21,6 +21,8 @@ func running(t failer, tasks ...job.TaskHead) *sim {
 
 // TestG5_NothingChangesAnEnding ensures that a cancel, a fault of ours and a failing clean-up after the end change
 // neither status nor cause.
+//
+// skypilot #9189: a clean-up that failed made FAILED_CONTROLLER of SUCCEEDED.
 func TestG5_NothingChangesAnEnding(t *testing.T) {
 	t.Parallel()
 	w := newWorld(1, chances{})

@@ -62,6 +62,8 @@ func TestG3_ReplacementLostWhileTheOldCodeRuns(t *testing.T) {
 
 // TestG3_LostAnswersAreClosedFirst ensures that after a create whose answer was lost no other offer is tried before
 // what may have been made is gone.
+//
+// skypilot #4431, #4443: a machine appeared after the list had said that there was none.
 func TestG3_LostAnswersAreClosedFirst(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -102,7 +104,7 @@ func TestG3_ForgottenMachines(t *testing.T) {
 			t.Parallel()
 			w := newWorld(1, chances{})
 			s := newSim(t, w)
-			w.create(&job.Attempt{Number: tt.attempt, Offer: w.offers[tt.offer], Token: job.Token("test", simID, 0, tt.attempt)}, false)
+			w.create(&job.Attempt{Number: tt.attempt, Offer: w.offers[tt.offer], Token: job.Token("test", simID, "", 0, tt.attempt)}, false)
 			forgotten := s.vms[0]
 			forgotten.code = &code{ends: s.now.Add(3 * time.Second), exit: job.Exit{Stage: "run"}}
 			if tt.machines > 1 {

@@ -99,7 +99,7 @@ func (s *sim) checkLive(before, after *job.Record) {
 			s.fail("attempt %d of task %d in a record at task %d: %+v", a.Number, a.Task, after.Cur, after.Live)
 		}
 		numbers[a.Number] = true
-		if want := job.Token("test", simID, a.Task, a.Number); a.Token != want {
+		if want := job.Token("test", simID, "", a.Task, a.Number); a.Token != want {
 			s.fail("attempt %d has token %q, want %q", a.Number, a.Token, want)
 		}
 		if a.Phase == job.PhaseStarted {

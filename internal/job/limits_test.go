@@ -13,6 +13,8 @@ const slack = 15 * time.Second
 
 // TestMaxDuration ensures that code is stopped when it has run for its max_duration in all attempts together, with TERM
 // and its grace as after a cancel, and that its task is FAILED with a cause of its own.
+//
+// skypilot #10370: there was no limit, so that a job that hangs costs for ever.
 func TestMaxDuration(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -13,11 +13,13 @@ import (
 // appear late, old views, silent agents, preemptions with and without notice, outages, dead drivers, drivers that act
 // without a lease, cancels. In every decision the invariants of this package hold, and once things stop going wrong
 // the job comes to its end.
+//
+// nomad #23640: with tens of thousands of spot tasks, lost ones were no longer placed anew.
 func TestAnyJobInAnyWorld(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(rapid.Uint64().Draw(t, "seed"), chances{
-			Lost: percent(t, "lost", 40), Refused: percent(t, "refused", 30), Capacity: percent(t, "capacity", 60),
+			Lost: percent(t, "lost", 40), Refused: percent(t, "refused", 30), Limited: percent(t, "limited", 30), Capacity: percent(t, "capacity", 60),
 			Denied: percent(t, "denied", 3), Outage: percent(t, "outage", 3), Silence: percent(t, "silence", 10),
 			Preempt: percent(t, "preempt", 20), Notice: percent(t, "notice", 100), StartLost: percent(t, "start lost", 30),
 			Archive: percent(t, "archive", 60), NoSlot: percent(t, "no slot", 30),

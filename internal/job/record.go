@@ -24,6 +24,7 @@ func (s Step) Acts() bool { return s == StepLaunch || s == StepRecover || s == S
 // Head is what never changes about a job and is needed at every look. The rest of the request is kept apart.
 type Head struct {
 	ID          ID         `json:"id"`
+	Nonce       string     `json:"nonce,omitempty"` // random: a store that lost its last second gives the same ids again
 	Name        string     `json:"name"`
 	User        string     `json:"user,omitempty"`
 	Priority    int        `json:"priority,omitempty"`
@@ -200,12 +201,15 @@ func (r *Record) Ended() bool {
 }
 
 // HoldsSlot reports whether the job is on the way from create to started, and so counts as a launch. A machine that
-// is ready and waits for the code on an old one to end is not: waiting holds nothing (G9).
+// is ready and waits for the code on an old one to end is not, nor is a create that waits for its turn: waiting holds
+// nothing (G9).
 func (r *Record) HoldsSlot() bool {
 	a := r.newest()
 	switch {
 	case r.Step != StepLaunch || a == nil || a.Phase == PhaseStarted:
 		return false
+	case a.Phase == PhaseIntent && a.Tries == 0:
+		return r.Wait.For.Code != CodeRateLimit && r.Wait.For.Code != CodeLaunchSlot
 	default:
 		return a.Phase != PhaseReady || len(r.Live) == 1
 	}

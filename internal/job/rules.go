@@ -79,8 +79,9 @@ func jitter(d time.Duration, part float64, seed string) time.Duration {
 	return time.Duration(float64(d) * (1 - part + 2*part*unit))
 }
 
-// Token is what makes the create call of an attempt idempotent.
-func Token(deployment string, id ID, task, attempt int) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d/%d", deployment, id, task, attempt))
+// Token is what makes the create call of an attempt idempotent. Two jobs never share one, also if a store has given them
+// the same id: their nonces differ.
+func Token(deployment string, id ID, nonce string, task, attempt int) string {
+	h := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%d/%d", deployment, id, nonce, task, attempt))
 	return "ol-" + hex.EncodeToString(h[:12])
 }

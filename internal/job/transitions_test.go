@@ -27,6 +27,8 @@ FAILED_CONTROLLER   . . . . .  . . . . . . =
 
 // TestG5_EveryPairOfStatuses walks all pairs: legal moves are made and leave one event, a move to where the task is
 // does nothing, every other move is an error that changes nothing and leaves no event. Nothing leaves a final status.
+//
+// skypilot #4602, #4637: RUNNING was written over CANCELLING. skypilot #9939: STARTING again was an error.
 func TestG5_EveryPairOfStatuses(t *testing.T) {
 	t.Parallel()
 	rows := strings.Split(strings.Trim(matrix, "\n"), "\n")[2:]
@@ -92,6 +94,8 @@ func TestIllegalMoveIsAFault(t *testing.T) {
 
 // TestFirstCauseStays ensures which cause explains a task: the first of an ending, with the codes of others beside it;
 // and an ending in the middle of a recovery by itself, with the loss as its evidence (G13).
+//
+// skypilot #7151: a later reason was written over the real one.
 func TestFirstCauseStays(t *testing.T) {
 	t.Parallel()
 	d := decision{Record: NewRecord(Head{ID: 1, Tasks: make([]TaskHead, 1)}), rules: DefaultRules, now: 1000}

@@ -17,6 +17,7 @@ const never = job.Time(1 << 60)
 type chances struct {
 	Lost      int // a create is carried out, perhaps late, and its answer is lost
 	Refused   int // a create or terminate fails for now, and nothing was done
+	Limited   int // the turn of a call has not come, and it is not made
 	Capacity  int // a create finds no capacity
 	Denied    int // a create is refused for good
 	Outage    int // an outage of the provider begins, at a list
@@ -121,6 +122,9 @@ func (v *vm) seen(state job.NodeState) job.SeenNode {
 // list is a view of some regions, or of all if there are none.
 func (w *world) list(regions []string) *job.Survey {
 	s := &job.Survey{At: w.now, Settle: w.settle}
+	if s.Fault = w.limited(); s.Fault != nil {
+		return s
+	}
 	if w.chance(w.Outage) {
 		w.outage = w.now.Add(w.within(20 * time.Minute))
 	}
@@ -140,6 +144,9 @@ func (w *world) list(regions []string) *job.Survey {
 // create makes the machine of an attempt. late is true for a driver that has lost its lease.
 func (w *world) create(a *job.Attempt, late bool) *job.Created {
 	out := &job.Created{Attempt: a.Number}
+	if out.Fault = w.limited(); out.Fault != nil {
+		return out
+	}
 	fail := func(c job.Class, text string) *job.Created {
 		out.Fault = &job.Fault{Class: c, Text: text}
 		return out
@@ -180,9 +187,20 @@ func (w *world) create(a *job.Attempt, late bool) *job.Created {
 	return out
 }
 
+// limited is the answer to a call whose turn has not come, or nil.
+func (w *world) limited() *job.Fault {
+	if !w.chance(w.Limited) {
+		return nil
+	}
+	return &job.Fault{Class: job.Throttled, Text: "not called yet", Wait: time.Second + w.within(time.Minute)}
+}
+
 // terminate orders the end of an attempt's machines. One that does not exist yet does not hear it.
 func (w *world) terminate(a *job.Attempt) *job.Outcome {
 	out := &job.Outcome{Attempt: a.Number, At: w.now}
+	if out.Fault = w.limited(); out.Fault != nil {
+		return out
+	}
 	if w.now < w.outage || w.chance(w.Refused) {
 		out.Fault = &job.Fault{Class: job.Transient, Text: "503"}
 		return out

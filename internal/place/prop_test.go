@@ -117,6 +117,8 @@ func TestChooseOnlyEligible(t *testing.T) {
 
 // TestRoundTriesAllOnce ensures that a round tries each eligible offer exactly once and then waits, and that the next
 // round begins with something unless all were excluded meanwhile.
+//
+// aws-parallelcluster #2716: the pool that had no room was tried again and again, before the others.
 func TestRoundTriesAllOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := genInput().Draw(t, "in")

@@ -82,6 +82,8 @@ func TestForgotten(t *testing.T) {
 
 // TestAdmission ensures, for every sequence of joins, holds, releases and deaths, that the script does what a plain list
 // does, that no cap is exceeded, and that no slot is lost.
+//
+// hatchet #4494: a slot leaked with a crash. kueue #14811, #10407: what was evicted kept its quota.
 func TestAdmission(t *testing.T) {
 	onBoth(t, 2, func(t *testing.T, b *bench) {
 		rapid.Check(t, func(rt *rapid.T) {

@@ -70,7 +70,7 @@ func running(r job.Record) job.Record {
 	next.Step = job.StepWatch
 	next.Tasks[0].Status, next.Tasks[0].StartedAt, next.Tasks[0].LastRecoveredAt, next.Tasks[0].Attempts = job.Running, now, now, 1
 	next.Live = []job.Attempt{{
-		Number: 1, Phase: job.PhaseStarted, Token: job.Token("test", r.ID, 0, 1),
+		Number: 1, Phase: job.PhaseStarted, Token: job.Token("test", r.ID, r.Nonce, 0, 1),
 		Offer:    job.Offer{Provider: "aws", Region: "eu-central-1", Zone: "eu-central-1a", Type: "m7g.xlarge", Spot: true, Price: 0.0731, CPUs: 4, MemoryGB: 16},
 		Nodes:    []job.Node{{ID: "i-0123456789abcdef0", Address: "ubuntu@10.0.12.34:22"}},
 		IntentAt: now, CreatedAt: now, ReadyAt: now, StartedAt: now,

@@ -156,6 +156,8 @@ func TestWakeDuringClaim(t *testing.T) {
 }
 
 // TestG7CancelDuringClaim ensures that a driver sees a cancel at its next commit and at its next beat.
+//
+// skypilot #4637: what a controller wrote at the same time took the cancel away.
 func TestG7CancelDuringClaim(t *testing.T) {
 	onBoth(t, 2, func(t *testing.T, b *bench) {
 		id := b.submit(t, 1)[0]

@@ -103,6 +103,8 @@ func TestFind(t *testing.T) {
 
 // TestFindPages ensures, for any jobs, filter and page size, also when a page may look at little, that the pages put
 // together are the whole list, each job once.
+//
+// skypilot #5108, #7458, #10176: lists of all jobs took minutes and megabytes.
 func TestFindPages(t *testing.T) {
 	b := newBench(t, 3)
 	rapid.Check(t, func(rt *rapid.T) {

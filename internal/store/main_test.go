@@ -183,12 +183,14 @@ func (b *bench) isDue(tb fataler, id job.ID) bool {
 var later = redis.NewScript(`
 for _, key in ipairs(redis.call('KEYS', 'ol:*')) do
   local name = string.match(key, '}:(.*)')
-  if name == 'due' or name == 'slots' or name == 'hooks' then
+  if name == 'due' or name == 'slots' or name == 'hooks' or string.find(name, '^rate:.*:expected$') then
     local z = redis.call('ZRANGE', key, 0, -1)
     for _, m in ipairs(z) do redis.call('ZINCRBY', key, -ARGV[1], m) end
   elseif string.find(name, '^job:') or string.find(name, '^hook:') then
     local held = redis.pcall('HGET', key, 'held') -- an error for a damaged record
     if tonumber(held) and held ~= '0' then redis.call('HINCRBY', key, 'held', -ARGV[1]) end
+  elseif string.find(name, '^rate:') and redis.call('TYPE', key).ok == 'hash' then
+    redis.call('HINCRBY', key, 'at', -ARGV[1])
   elseif string.find(name, '^chain') then
     if redis.call('HEXISTS', key, 'due') == 1 then redis.call('HINCRBY', key, 'due', -ARGV[1]) end
   end

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -159,6 +160,7 @@ func (s *Store) sealKey(ctx context.Context, sub Submission, first job.ID) error
 
 // writeNew writes the records of ids, which are of one submission whose first job is first.
 func (s *Store) writeNew(ctx context.Context, sub Submission, first job.ID, ids []job.ID, now job.Time) error {
+	nonce := newNonce()
 	byShard := map[int][]job.ID{}
 	for _, id := range ids {
 		byShard[s.keys.shardOf(id)] = append(byShard[s.keys.shardOf(id)], id)
@@ -170,7 +172,7 @@ func (s *Store) writeNew(ctx context.Context, sub Submission, first job.ID, ids 
 	var calls []call
 	for shard, ids := range byShard {
 		for part := range slices.Chunk(ids, batch) {
-			args, err := s.newArgs(sub, first, shard, part, now)
+			args, err := s.newArgs(sub, first, shard, part, nonce, now)
 			if err != nil {
 				return err
 			}
@@ -192,13 +194,22 @@ func (s *Store) writeNew(ctx context.Context, sub Submission, first job.ID, ids 
 	return nil
 }
 
+// newNonce tells the jobs of one call from any others that ever have the same ids: those that a store has lost.
+func newNonce() string {
+	b := make([]byte, 6)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
 // newArgs are the arguments of the submit script.
-func (s *Store) newArgs(sub Submission, first job.ID, shard int, ids []job.ID, now job.Time) ([]any, error) {
+func (s *Store) newArgs(sub Submission, first job.ID, shard int, ids []job.ID, nonce string, now job.Time) ([]any, error) {
 	args := []any{s.keys.prefix(shard), s.keys.shards, ms(firstDue), int64(keyLife.Seconds()), nil}
 	for _, id := range ids {
 		req := sub.Request
 		req.Rank = int(id - first)
-		rec := job.NewRecord(job.HeadOf(id, req, now))
+		head := job.HeadOf(id, req, now)
+		head.Nonce = nonce
+		rec := job.NewRecord(head)
 		f, err := encode(&rec)
 		if err != nil {
 			return nil, err

@@ -136,7 +136,7 @@ func jobViewOf(k known) jobView {
 	v := jobView{
 		ID: h.ID, Name: render.Text(h.Name), Status: h.Status, Progress: progress(h.Job), User: render.Text(h.User),
 		Priority: h.Priority, Submitted: when(h.SubmittedAt, now), Started: when(h.StartedAt, now), Ended: when(h.EndedAt, now),
-		Ran: lasted(h.Seconds), Recoveries: h.Recoveries, Where: h.Where, Cost: price(h.Cost),
+		Ran: account.Lasted(h.Seconds), Recoveries: h.Recoveries, Where: h.Where, Cost: account.Money(h.Cost),
 		Retired: when(account.Time(k.retired), now), Cancelling: h.Cancelling && !h.Status.Terminal(), Request: requestYAML(k.request), Done: k.rec.Step == job.StepDone,
 	}
 	if v.Name == "" {
@@ -173,7 +173,7 @@ func jobViewOf(k known) jobView {
 
 func taskRowOf(t account.Task, now job.Time) taskRow {
 	row := taskRow{
-		Index: t.Index, Name: render.Text(t.Name), Status: t.Status, Started: when(t.StartedAt, now), Ran: lasted(t.Seconds),
+		Index: t.Index, Name: render.Text(t.Name), Status: t.Status, Started: when(t.StartedAt, now), Ran: account.Lasted(t.Seconds),
 		Recoveries: t.Recoveries, Restarts: t.Restarts,
 	}
 	if t.Cause != nil {
@@ -184,8 +184,8 @@ func taskRowOf(t account.Task, now job.Time) taskRow {
 
 func attemptRowOf(id job.ID, a account.Attempt, chain bool, now job.Time) attemptRow {
 	row := attemptRow{
-		Number: tryName(a.Task, a.Number, chain), Where: account.Place(a.Offer), Kind: account.Kind(a.Offer), Price: price(a.Offer.Price),
-		Phase: a.Phase, Began: when(a.Intent, now), Ran: ran(a, now), Because: account.EndOf(a), Cost: price(a.Cost),
+		Number: tryName(a.Task, a.Number, chain), Where: account.Place(a.Offer), Kind: account.Kind(a.Offer), Price: account.Price(a.Offer.Price),
+		Phase: a.Phase, Began: when(a.Intent, now), Ran: a.Ran(now), Because: account.EndOf(a), Cost: account.Money(a.Cost),
 	}
 	if a.Started != 0 {
 		row.LogURL = logURL(id, a.Task, a.Number)

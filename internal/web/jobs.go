@@ -107,7 +107,7 @@ func (s *Server) list(ctx context.Context, f filter) (jobList, error) {
 func rowOf(j account.Job, now job.Time) jobRow {
 	row := jobRow{
 		ID: j.ID, Name: render.Text(j.Name), User: render.Text(j.User), Status: j.Status, Progress: progress(j),
-		Submitted: when(j.SubmittedAt, now), Ran: lasted(j.Seconds), Recoveries: j.Recoveries, Note: note(j),
+		Submitted: when(j.SubmittedAt, now), Ran: account.Lasted(j.Seconds), Recoveries: j.Recoveries, Note: j.Note(account.Explain),
 	}
 	if row.Name == "" {
 		row.Name = "job " + strconv.FormatInt(int64(j.ID), 10)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlast-dev/outlast/internal/account"
 	"github.com/outlast-dev/outlast/internal/follow"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
@@ -86,7 +87,7 @@ func (s *Server) feed(ctx context.Context, e *events, id job.ID, sel follow.Sele
 		Store: s.all, Archive: s.cfg.Archive, Beat: s.beat(id),
 		Out:    staged(writerFunc(func(p []byte) { e.piece += text.add(p) })),
 		At:     e.flush,
-		Begin:  func(a job.Attempt) { e.event("attempt", "", attemptLine(a)) },
+		Begin:  func(a job.Attempt) { e.event("attempt", "", account.BeginLine(a)) },
 		Seen:   func(_ context.Context, rec job.Record) { e.seen(&rec) },
 		Broken: func(err error) { _ = s.unreadable(err) },
 	}

@@ -94,7 +94,7 @@ func (s *Server) newestOutput(ctx context.Context, k known, sel logSel, bare boo
 	at := follow.Position{Task: max(sel.Task, 0), Attempt: max(sel.Attempt, 1)}
 	f := &follow.Follower{
 		Store: s.all, Archive: s.cfg.Archive, Out: staged(out),
-		Begin:  func(a job.Attempt) { fmt.Fprintln(out, attemptLine(a)) },
+		Begin:  func(a job.Attempt) { fmt.Fprintln(out, account.BeginLine(a)) },
 		At:     func(p follow.Position) { at = p },
 		Broken: func(err error) { v.Problem = s.unreadable(err) },
 	}
@@ -176,18 +176,6 @@ func rawURL(id job.ID, task, attempt int) string {
 	return jobURL(id) + "/log/raw?" + logSel{task, attempt}.query().Encode()
 }
 
-// attemptLine stands between the output of two attempts.
-func attemptLine(a job.Attempt) string {
-	line := fmt.Sprintf("── attempt %d", a.Number)
-	if a.Task > 0 {
-		line = fmt.Sprintf("── task %d, attempt %d", a.Task, a.Number)
-	}
-	if a.Offer.Provider != "" {
-		line += " on " + account.Place(a.Offer)
-	}
-	return line + " ──"
-}
-
 // staged writes output with a line before setup and run, if there was a setup.
 func staged(w io.Writer) *follow.Printer {
 	return &follow.Printer{W: w, Stage: func(stage job.MarkKind) error {
@@ -238,7 +226,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) error {
 		Newest: jobURL(id) + "?" + sel.query().Encode() + "#output", RawURL: rawURL(id, sel.Task, sel.Attempt),
 		Search: searchForm{Action: jobURL(id) + "/log", Task: sel.Task, Attempt: sel.Attempt, Query: clip(r.FormValue("q"), longestQuery)},
 	}
-	key := archive.LogKey{Job: id, Task: sel.Task, Attempt: sel.Attempt}
+	key := archive.LogOf(&k.rec.Head, sel.Task, sel.Attempt)
 	if v.Search.Query != "" {
 		v.Found, v.Problem = s.search(r.Context(), key, from, v.Search)
 	} else {

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -61,33 +60,22 @@ func (s *Server) fleet(ctx context.Context) (machinesView, error) {
 	}
 	var v machinesView
 	var nodes []cloud.Node
-	var ids []job.ID
 	for _, one := range views {
-		var of []cloud.Node
-		if err := json.Unmarshal(one.Machines, &of); err != nil && len(one.Machines) > 0 {
-			return machinesView{}, fmt.Errorf("view of %s/%s: %w", one.Provider, one.Region, err)
-		}
-		for _, n := range of {
-			ids = append(ids, n.Job)
+		of, err := cloud.Listed(one.Machines)
+		if err != nil {
+			return machinesView{}, fmt.Errorf("%s/%s: %w", one.Provider, one.Region, err)
 		}
 		nodes = append(nodes, of...)
 		v.Regions = append(v.Regions, regionRow{
 			Name: render.Text(one.Provider + "/" + one.Region), At: when(account.Time(one.At), now), Count: len(of), Problem: render.Text(one.Error),
 		})
 	}
-	records, damaged, err := s.cfg.Store.LoadMany(ctx, ids)
-	if err != nil {
+	var owners cloud.Owners
+	if owners.Known, owners.Damaged, err = s.cfg.Store.LoadMany(ctx, cloud.JobsOf(nodes)); err != nil {
 		return machinesView{}, err
 	}
 	for _, n := range nodes {
-		var rec *job.Record
-		if r, there := records[n.Job]; there {
-			rec = &r
-		}
-		verdict := cloud.Judge(n, rec, now.Std(), cloud.DefaultMinAge)
-		if err, bad := damaged[n.Job]; bad { // no proof that there is no such job
-			verdict = cloud.Verdict{Kind: cloud.VerdictOK, Why: err.Error()}
-		}
+		verdict := owners.Judge(n, now.Std(), cloud.DefaultMinAge)
 		if verdict.Kind == cloud.VerdictOrphan {
 			v.Orphans++
 		}

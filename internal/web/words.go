@@ -44,62 +44,12 @@ func stampOf(t time.Time) *stamp {
 	return &stamp{Exact: t.Format("2006-01-02 15:04:05 UTC"), ISO: t.Format(time.RFC3339)}
 }
 
-// lasted is a duration in seconds, "" for none.
-func lasted(seconds float64) string {
-	if seconds == 0 {
-		return ""
-	}
-	return render.Duration(time.Duration(seconds * float64(time.Second)))
-}
-
-// price is as exact as it matters.
-func price(p float64) string {
-	if p == 0 {
-		return "0"
-	}
-	digits := 4
-	if p >= 1 {
-		digits = 2
-	}
-	text := strconv.FormatFloat(p, 'f', digits, 64)
-	if trimmed := strings.TrimRight(strings.TrimRight(text, "0"), "."); trimmed != "0" {
-		return trimmed
-	}
-	return "under 0.0001"
-}
-
 // progress tells which task of a chain a job is at.
 func progress(j account.Job) string {
 	if len(j.Tasks) < 2 {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d", j.At(), len(j.Tasks))
-}
-
-// note is the one thing worth knowing about a job beside its status: why it ended or waits, or where it runs.
-func note(j account.Job) string {
-	switch {
-	case j.Cause != nil && (j.Status.Failure() || j.Status == job.Recovering):
-		return account.Explain(*j.Cause)
-	case j.Waits != nil:
-		return "waits: " + account.Explain(j.Waits.Cause)
-	case j.Cancelling && !j.Status.Terminal():
-		return "a cancel was asked for"
-	default:
-		return j.Where
-	}
-}
-
-// ran is how long the user's code ran in an attempt.
-func ran(a account.Attempt, now job.Time) string {
-	if a.Started == 0 {
-		return ""
-	}
-	end := now
-	if a.Ended != 0 {
-		end = job.Time(a.Ended)
-	}
-	return render.Duration(end.Sub(job.Time(a.Started)))
 }
 
 // lines makes text of several lines harmless: what acts is shown, but for line ends and tabs.

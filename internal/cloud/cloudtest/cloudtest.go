@@ -93,6 +93,7 @@ var cases = []struct {
 	{"ListOfAnEmptyRegion", listOfAnEmptyRegion},
 	{"ListOfUnknownRegion", listOfUnknownRegion},
 	{"DeploymentsDoNotMeet", deploymentsDoNotMeet},
+	{"JobsOfOneIDDoNotMeet", jobsOfOneIDDoNotMeet},
 
 	{"TerminateByAttempt", terminateByAttempt},
 	{"TerminateByJob", terminateByJob},
@@ -119,6 +120,7 @@ var cases = []struct {
 const (
 	deployment = "dep"
 	neighbour  = "dep-2"
+	nonce      = "5f1e0c77a9d2" // of all jobs
 )
 
 // world is one test with its account.
@@ -137,8 +139,8 @@ func (w *world) attempt(id job.ID, number int) cloud.Request {
 
 func (w *world) attemptOf(deployment string, id job.ID, task, number int) cloud.Request {
 	return cloud.Request{
-		Identity: cloud.Identity{Deployment: deployment, Job: id, Task: task, Attempt: number},
-		Token:    job.Token(deployment, id, task, number),
+		Identity: cloud.Identity{Deployment: deployment, Job: id, Nonce: nonce, Task: task, Attempt: number},
+		Token:    job.Token(deployment, id, nonce, task, number),
 		Offer:    w.offer, Nodes: 1, Name: fmt.Sprintf("job-%d", id),
 	}
 }
@@ -152,7 +154,7 @@ func (w *world) gang(id job.ID, n int) cloud.Request {
 
 // matchOf selects the machines of a request.
 func matchOf(r cloud.Request) cloud.Match {
-	return cloud.Match{Deployment: r.Deployment, Job: r.Job, Task: r.Task, Attempt: r.Attempt}
+	return cloud.Match{Deployment: r.Deployment, Job: r.Job, Nonce: r.Nonce, Task: r.Task, Attempt: r.Attempt}
 }
 
 // ctx bounds a call: none of them waits for a machine.
@@ -236,7 +238,7 @@ func (w *world) settled() {
 	}
 }
 
-// waitRunning waits until n machines run, and returns them.
+// waitRunning waits until n machines run and every later list shows it, and returns them.
 func (w *world) waitRunning(m cloud.Match, n int) []cloud.Node {
 	w.Helper()
 	var nodes []cloud.Node
@@ -244,6 +246,7 @@ func (w *world) waitRunning(m cloud.Match, n int) []cloud.Node {
 		nodes = w.list(w.p, m)
 		return len(nodes) == n && running(nodes) == n
 	})
+	w.settled() // until then a list may be older than the one before it
 	return nodes
 }
 

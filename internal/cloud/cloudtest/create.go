@@ -215,7 +215,7 @@ func createWithUntrustedName(w *world) {
 		made := make(map[job.ID]cloud.Node)
 		for i, name := range batch {
 			r := w.attempt(job.ID(i+1), len(made)+1)
-			r.Name, r.Task, r.Token = name, len(name), job.Token(deployment, r.Job, len(name), r.Attempt)
+			r.Name, r.Task, r.Token = name, len(name), job.Token(deployment, r.Job, nonce, len(name), r.Attempt)
 			made[r.Job] = w.create(w.p, r)[0]
 		}
 		for id, n := range made {

@@ -69,6 +69,7 @@ func deploymentsDoNotMeet(w *world) {
 	w.create(other, theirs)
 	w.waitRunning(matchOf(ours), 1)
 	w.eventually("the neighbour's machine runs", func() bool { return running(w.list(other, matchOf(theirs))) == 1 })
+	w.settled()
 	for _, p := range []cloud.Provider{w.p, other} {
 		all, err := p.List(w.ctx(), w.offer.Region)
 		if err != nil {
@@ -96,5 +97,34 @@ func deploymentsDoNotMeet(w *world) {
 	}
 	if _, err := w.p.Create(w.ctx(), w.attempt(1, 2)); cloud.ClassOf(err) == job.Invalid {
 		w.Errorf("our next attempt is refused: %v", err)
+	}
+}
+
+// Two jobs with the same id, of which the store has lost one, have machines of their own, and none is ended with the other's:
+// also an attempt that was ended for one can be made for the other.
+func jobsOfOneIDDoNotMeet(w *world) {
+	lost, ours := w.attempt(1, 1), w.attempt(1, 1)
+	ours.Nonce = "a4c90b12ffe3"
+	ours.Token = job.Token(deployment, 1, ours.Nonce, 0, 1)
+	first := w.create(w.p, lost)
+	w.waitRunning(matchOf(lost), 1)
+	w.terminate(w.p, matchOf(ours))
+	w.settled()
+	if n := running(w.list(w.p, matchOf(lost))); n != 1 {
+		w.Errorf("%d machines of the one job run after the other one's end, want 1", n)
+	}
+	ours.Attempt, ours.Token = 2, job.Token(deployment, 1, ours.Nonce, 0, 2)
+	lost.Attempt = 2
+	w.terminate(w.p, matchOf(lost))
+	second := w.create(w.p, ours)
+	if first[0].ID == second[0].ID {
+		w.Errorf("two jobs got the one machine %s", first[0].ID)
+	}
+	w.waitRunning(matchOf(ours), 1)
+	lost.Attempt = 1
+	w.terminate(w.p, matchOf(lost))
+	w.waitEnded(matchOf(lost), first...)
+	if n := running(w.list(w.p, matchOf(ours))); n != 1 {
+		w.Errorf("%d machines of the job run, want 1", n)
 	}
 }

@@ -153,6 +153,9 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 // The local provider is a provider.
+//
+// ray #29698: a machine that the provider had forgotten put the loop into endless errors. skypilot #656: a create that was
+// repeated made a second machine.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	cloudtest.Run(t, cloudtest.Subject{Parallel: true, Account: func(t *testing.T) cloudtest.Account {
@@ -176,7 +179,7 @@ func TestConformance(t *testing.T) {
 func request(id job.ID, attempt, nodes int) cloud.Request {
 	return cloud.Request{
 		Identity: cloud.Identity{Deployment: deployment, Job: id, Attempt: attempt},
-		Token:    job.Token(deployment, id, 0, attempt), Nodes: nodes, Name: fmt.Sprint("job-", id),
+		Token:    job.Token(deployment, id, "", 0, attempt), Nodes: nodes, Name: fmt.Sprint("job-", id),
 		Offer: job.Offer{Provider: "local", Region: "a", Zone: "a", Type: "local", Spot: true, Price: 0.03},
 	}
 }

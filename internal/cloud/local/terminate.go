@@ -35,7 +35,7 @@ func (p *Provider) Terminate(ctx context.Context, region string, match cloud.Mat
 		return fmt.Errorf("terminate: %w", err)
 	}
 	if match.NodeID == "" && match.Job != 0 && match.Attempt != 0 && zoneName.MatchString(region) {
-		id := cloud.Identity{Deployment: match.Deployment, Job: match.Job, Task: match.Task, Attempt: match.Attempt}
+		id := cloud.Identity{Deployment: match.Deployment, Job: match.Job, Nonce: match.Nonce, Task: match.Task, Attempt: match.Attempt}
 		if err := p.markEnded(region, id); err != nil {
 			return fmt.Errorf("terminate: %w", err)
 		}
@@ -82,9 +82,10 @@ func (p *Provider) terminate(ctx context.Context, in instance) error {
 	return nil
 }
 
-// endedFile is the file that marks an attempt as terminated. Of the deployment, whose name is free text, it has a hash.
+// endedFile is the file that marks an attempt as terminated. Of the deployment and the nonce, which are free text here, it
+// has a hash.
 func (p *Provider) endedFile(zone string, id cloud.Identity) string {
-	sum := sha256.Sum256([]byte(id.Deployment))
+	sum := sha256.Sum256([]byte(id.Deployment + "\x00" + id.Nonce))
 	return filepath.Join(p.config.Root, zone, dirEnded, fmt.Sprintf("%x-%d-%d-%d", sum[:8], id.Job, id.Task, id.Attempt))
 }
 

@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"testing"
 
@@ -28,26 +27,14 @@ import (
 // Server is a redis-server for one test. Its methods fail the test if they cannot do their work, and are for the test's
 // own goroutine.
 type Server struct {
-	tb       testing.TB
-	config   redisproc.Config
-	proc     *redisproc.Process
-	settings []string
-	port     int // of TCP; 0 if it listens on its socket only
-	user     string
-	password string
+	tb     testing.TB
+	config redisproc.Config
+	proc   *redisproc.Process
 }
 
 // Start runs a server until the end of the test. A computer without redis-server fails the test: what is not
 // tested against a real Redis is not tested.
-func Start(tb testing.TB, with ...Option) *Server {
-	tb.Helper()
-	s := prepare(tb, with)
-	s.Restart()
-	return s
-}
-
-// prepare makes a server that is not running yet.
-func prepare(tb testing.TB, with []Option) *Server {
+func Start(tb testing.TB) *Server {
 	tb.Helper()
 	binary, err := redisproc.Find()
 	if err != nil {
@@ -66,10 +53,7 @@ func prepare(tb testing.TB, with []Option) *Server {
 			tb.Errorf("remove the directory of redis-server: %v", err)
 		}
 	})
-	for _, o := range with {
-		o(s)
-	}
-	s.config.Extra = s.settings
+	s.Restart()
 	return s
 }
 
@@ -78,8 +62,6 @@ func (s *Server) Options() *redis.Options {
 	return &redis.Options{
 		Network:                  "unix",
 		Addr:                     s.config.Socket,
-		Username:                 s.user,
-		Password:                 s.password,
 		ContextTimeoutEnabled:    true,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -119,12 +101,42 @@ func (s *Server) Restart() {
 	s.proc = p
 }
 
+// Mark is how much the server has written to its append-only file: all that it has answered by now is in it.
+func (s *Server) Mark() int64 {
+	s.tb.Helper()
+	info, err := os.Stat(s.log())
+	if err != nil {
+		s.tb.Fatalf("look at the append-only file: %v", err)
+	}
+	return info.Size()
+}
+
+// LoseSince kills the server, takes from its file all that was written after the mark, and starts it again. So a Redis comes
+// back whose host has lost its power: what it had answered since the last fsync is gone.
+func (s *Server) LoseSince(mark int64) {
+	s.tb.Helper()
+	s.Kill9()
+	if err := os.Truncate(s.log(), mark); err != nil {
+		s.tb.Fatalf("cut the append-only file: %v", err)
+	}
+	s.Restart()
+}
+
+// log is the file that the server appends to: nothing compacts that of a test.
+func (s *Server) log() string {
+	old := filepath.Join(s.config.Dir, "appendonly.aof")
+	if _, err := os.Stat(old); err == nil { // Redis 6
+		return old
+	}
+	return filepath.Join(s.config.Dir, "appendonlydir", "appendonly.aof.1.incr.aof")
+}
+
 // RestartLoading starts the server again so that it needs a millisecond for each key it reads from its file, and does not
 // wait: it answers that it is loading.
 func (s *Server) RestartLoading() {
 	s.tb.Helper()
-	s.config.Loading, s.config.Extra = true, append(slices.Clone(s.settings), "--key-load-delay", "1000")
-	defer func() { s.config.Loading, s.config.Extra = false, s.settings }()
+	s.config.Loading, s.config.Extra = true, []string{"--key-load-delay", "1000"}
+	defer func() { s.config.Loading, s.config.Extra = false, nil }()
 	s.Restart()
 }
 

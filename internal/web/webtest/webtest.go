@@ -232,7 +232,9 @@ func (w *World) Ends(id job.ID, status job.Status, cause job.Cause, exit int, ag
 // Says puts output into the archive.
 func (w *World) Says(id job.ID, task, attempt int, offset int64, text string) {
 	w.tb.Helper()
-	w.check(w.Archive.PutLog(context.Background(), archive.LogKey{Job: id, Task: task, Attempt: attempt}, offset, []byte(text)))
+	rec, err := w.Store.Load(context.Background(), id)
+	w.check(err)
+	w.check(w.Archive.PutLog(context.Background(), archive.LogOf(&rec.Head, task, attempt), offset, []byte(text)))
 }
 
 // View stores how a region was listed.

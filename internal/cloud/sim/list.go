@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/outlast-dev/outlast/internal/cloud"
+)
+
+const (
+	page       = 1000            // machines read at a time
+	shortPause = 5 * time.Second // a list that is short leaves out no machine again so soon
+	shortPart  = 3               // it leaves out one in so many
+)
+
+// List shows the machines of the deployment in a region as they were at one moment, when it was asked. Lines hold times,
+// so it does not matter how long the reading takes or what changes meanwhile.
+func (p *Provider) List(ctx context.Context, region string) ([]cloud.Node, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("list %s: %w", region, err)
+	}
+	zones := p.cloud.world.zonesOf(region)
+	if len(zones) == 0 {
+		return nil, nil
+	}
+	met, err := p.cloud.tick(ctx, p.caller, OpList, region, zones)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", region, err)
+	}
+	if err := met.before(ctx, OpList); err != nil {
+		return nil, err
+	}
+	home, err := p.cloud.home(ctx, p.deployment, region)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", region, err)
+	}
+	at, err := p.cloud.rdb.Time(ctx).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", region, err)
+	}
+	nodes, err := p.cloud.list(ctx, home, p.deployment, region, at.Add(-met[LagKind]).UnixMilli(), record.shownAt)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", region, err)
+	}
+	if met.has(ShortKind) {
+		if nodes, err = p.cloud.shorten(ctx, home, nodes, at); err != nil {
+			return nil, fmt.Errorf("list %s: %w", region, err)
+		}
+	}
+	return nodes, nil
+}
+
+// list reads all machines of a home as of a time that are there by then.
+func (c *Cloud) list(
+	ctx context.Context, home, deployment, region string, at int64, there func(m record, at int64) bool,
+) ([]cloud.Node, error) {
+	nodes := []cloud.Node{}
+	seen := map[string]bool{} // a scan may show a field twice
+	zones := map[string]string{}
+	for cursor := uint64(0); ; {
+		all, next, err := c.rdb.HScan(ctx, c.key("m:"+home), cursor, "", page).Result()
+		if err != nil {
+			return nil, err
+		}
+		for i := 0; i+1 < len(all); i += 2 {
+			m, err := parseRecord(all[i], all[i+1])
+			if err != nil {
+				return nil, err
+			}
+			if !there(m, at) || seen[m.id] {
+				continue
+			}
+			seen[m.id] = true
+			m.zone, m.typ, m.how = once(zones, m.zone), once(zones, m.typ), once(zones, m.how)
+			nodes = append(nodes, m.node(deployment, region, at))
+		}
+		if cursor = next; cursor == 0 {
+			return nodes, nil
+		}
+	}
+}
+
+// once keeps one copy of a text, so that the line that it was cut from need not stay in memory.
+func once(all map[string]string, s string) string {
+	if same, ok := all[s]; ok {
+		return same
+	}
+	s = string([]byte(s))
+	all[s] = s
+	return s
+}
+
+// shorten leaves out some of the machines that no list has left out lately.
+func (c *Cloud) shorten(ctx context.Context, home string, nodes []cloud.Node, at time.Time) ([]cloud.Node, error) {
+	key := c.key("short:" + home)
+	if err := c.rdb.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(at.UnixMilli(), 10)).Err(); err != nil {
+		return nil, err
+	}
+	until := float64(at.Add(shortPause).UnixMilli())
+	claims := make([]*redis.IntCmd, len(nodes))
+	_, err := c.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, n := range nodes {
+			if rand.IntN(shortPart) == 0 || len(nodes) == 1 {
+				claims[i] = pipe.ZAddNX(ctx, key, redis.Z{Score: until, Member: n.ID})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	kept := nodes[:0]
+	for i, n := range nodes {
+		if claims[i] == nil || claims[i].Val() == 0 {
+			kept = append(kept, n)
+		}
+	}
+	return kept, nil
+}
