@@ -119,6 +119,7 @@ type Cancel struct {
 	Saw   string        `json:"saw"` // the job's status before it
 	Grace time.Duration `json:"grace"`
 	Tries int           `json:"tries"`
+	Late  bool          `json:"late,omitempty"` // the answer to the last try was that the job had ended already, or is cancelled
 }
 
 // Preemption is a machine that was taken on purpose.
@@ -156,8 +157,8 @@ type Heal struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Seen is what the client said of a job while the run went on: each change that was noticed, and each look at a job that
-// has ended.
+// Seen is what the client said of a job while the run went on, whenever it was news. One look came after the other: their
+// order is that in which it was so.
 type Seen struct {
 	At         Time   `json:"at"` // when it was asked
 	Job        int64  `json:"job"`

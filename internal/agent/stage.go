@@ -32,10 +32,14 @@ const envNotice = "OUTLAST_NOTICE_FILE"
 // defaultPath is where programs are sought on a node whose shell gave no PATH.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+// envMachine is the variable by which a machine that shares a computer with others finds its processes. They keep it,
+// or what an agent has started could not be told from the rest of the computer once its parents are gone.
+const envMachine = "OUTLAST_INSTANCE"
+
 // nodeEnv selects from an environment what describes the node and its user. Everything else stays out: on a
 // shared computer it may be the environment of a worker, with its credentials.
 func nodeEnv(environ []string) []string {
-	keep := map[string]bool{"PATH": true, "HOME": true, "USER": true, "LANG": true, "SHELL": true, "TMPDIR": true}
+	keep := map[string]bool{"PATH": true, "HOME": true, "USER": true, "LANG": true, "SHELL": true, "TMPDIR": true, envMachine: true}
 	env := make([]string, 0, len(keep)+1)
 	for _, entry := range environ {
 		if name, _, ok := strings.Cut(entry, "="); ok && keep[name] {
@@ -56,10 +60,14 @@ func userEnv(node []string, req StartRequest, d dir) []string {
 		name, value, _ := strings.Cut(entry, "=")
 		vars[name] = value
 	}
+	machine, marked := vars[envMachine]
 	maps.Copy(vars, req.Env)
 	maps.Copy(vars, req.Secrets)
 	vars[envNotice] = d.path(fileNotice)
 	vars[envMark] = markOf(d, req.Token)
+	if marked { // whatever the job says about it
+		vars[envMachine] = machine
+	}
 	env := make([]string, 0, len(vars))
 	for name, value := range vars {
 		env = append(env, name+"="+value)

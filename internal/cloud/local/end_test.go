@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outlast-dev/outlast/internal/agent"
 	"github.com/outlast-dev/outlast/internal/cloud"
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/machine"
 )
 
 // escapes are ways in which a process gets out of sight of its machine. Each leaves a sleep with the number behind.
@@ -105,6 +107,31 @@ func TestKilledInitIsAPreemption(t *testing.T) {
 	terminate(t, p, n)
 	if got := find(t, p, n.ID); got.State != cloud.Preempted {
 		t.Errorf("it is %s after terminate, want the first word to stay", got.State)
+	}
+}
+
+// So does the user's code go, which the agent has started with an environment of its own: were it left behind, it would run
+// beside its own replacement, and for ever (G3, G4).
+func TestG3_KilledInitTakesTheUsersCodeAlong(t *testing.T) {
+	t.Parallel()
+	p := open(t, config(newRoot(t), deployment))
+	n := running(t, p, 1)
+	arg := seconds()
+	c := machine.NewClient(dial(t, n), []string{"agent"})
+	_, err := c.Start(t.Context(), p.AgentDir(job.Node{ID: n.ID, Address: n.Address}), agent.StartRequest{Token: "t", Run: "sleep " + arg + " & wait"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the code runs", func() bool { return len(called(t, arg)) > 0 })
+	if err := syscall.Kill(initOf(t, n), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, p, n.ID, cloud.Preempted)
+	if pids := called(t, arg); len(pids) > 0 {
+		t.Errorf("%v run on", pids)
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
 }
 
