@@ -25,8 +25,9 @@ test: redis browser ## all tests, with the race detector
 	go test -race -parallel 8 -timeout 14m $$(go list ./... | grep -vE '/(tasks|worker|browsertest)$$')
 	go test -race -p 1 -parallel 8 -timeout 14m $(WHOLE)
 
-chaos: redis ## the long suite: many jobs, while machines are taken and workers killed and frozen at random
-	go test -race -timeout 60m -count 5 -run TestChaos ./tasks -chaos.jobs 400
+# SEED=n runs the same again, CHAOS=long takes half an hour.
+chaos: redis ## the fault suite: everything that can break breaks at random while jobs run, and a judge looks at all of it
+	go run ./chaos -seed $(or $(SEED),0) $(if $(filter long,$(CHAOS)),-size long -for 30m -race,-size ci -for 3m)
 
 man: build ## write the man pages to bin/man
 	$(BIN)/enqueue man $(BIN)/man

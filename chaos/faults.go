@@ -252,21 +252,19 @@ func failOver(r *round, d dice) (injury, error) {
 		return injury{}, errTaken
 	}
 	old, err := r.ring.master(r.ctx)
-	in := r.hurt("redis", "redis", stopsAll, d.between(100*time.Millisecond, 3*time.Second), nil)
-	if err == nil {
-		err = r.ring.caughtUp(r.ctx, old)
-	}
 	if err != nil {
+		return injury{holds: "redis"}, err
+	}
+	in := r.hurt(old.name, "redis", stopsAll, 0, func() error { return r.ring.switched(background, old) })
+	in.Detail = "killed"
+	if err := r.ring.caughtUp(r.ctx, old); err != nil {
 		in.heal = func() error { return goOn(background, old) }
 		return in, err
 	}
-	in.Target = old.name
 	old.proc.kill()
-	in.heal = func() error {
-		if err := r.ring.switched(background, old); err != nil {
-			return err
-		}
-		pause(r.ctx, d.between(0, 2*time.Second))
+	back := d.between(0, 3*time.Second)
+	in.after = func() error {
+		pause(r.ctx, back)
 		if err := old.start(background); err != nil {
 			return err
 		}

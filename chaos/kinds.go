@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -181,7 +182,7 @@ func (o *order) file(shared string) string {
 		doc := map[string]any{"name": fmt.Sprintf("%s-%d", o.Key, i)}
 		if o.Provider == local {
 			script = witnessed
-			doc["envs"] = map[string]any{"SHARED": shared, "TASK": fmt.Sprint(i)}
+			doc["envs"] = map[string]any{"SHARED": shared, "TASK": strconv.Itoa(i)}
 		}
 		doc["run"] = script(t.run)
 		if t.setup != nil {

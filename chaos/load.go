@@ -111,7 +111,7 @@ func (r *round) submit(ctx context.Context, o *order) []int64 {
 	args = append(args, file)
 	o.At = now()
 	for {
-		o.Submission.Tries++
+		o.Tries++
 		answer := r.impatient(ctx, o.kill, args...)
 		o.kill = 0
 		switch {
@@ -130,7 +130,7 @@ func (r *round) submit(ctx context.Context, o *order) []int64 {
 			return nil
 		}
 		if !pause(ctx, 200*time.Millisecond) {
-			r.trouble(fmt.Errorf("submit %s: no answer after %d tries: %s", o.Key, o.Submission.Tries, answer.errs))
+			r.trouble(fmt.Errorf("submit %s: no answer after %d tries: %s", o.Key, o.Tries, answer.errs))
 			return nil
 		}
 	}

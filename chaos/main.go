@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // options are what a run is told.
@@ -28,6 +30,7 @@ type options struct {
 	rounds  []string
 	source  string // folder of the source
 	dir     string // where the histories lie
+	judge   string // folder of a history to judge, instead of a run
 	bin     string // where the programs are kept, for several runs
 }
 
@@ -56,6 +59,7 @@ func readOptions(args []string) (options, error) {
 	f.Var(list{&o.kinds}, "kinds", "only jobs of these kinds, with commas between them")
 	f.Var(list{&o.rounds}, "rounds", "only rounds of these kinds: single, sentinel")
 	f.StringVar(&o.source, "source", ".", "folder of the source")
+	f.StringVar(&o.judge, "judge", "", "judge the history in this folder once more, and run nothing")
 	f.StringVar(&o.bin, "bin", "", "folder of programs of an earlier run, or for those of this one (default: build anew)")
 	f.StringVar(&o.dir, "dir", "", "folder for the histories (default: a new one)")
 	if err := f.Parse(args); err != nil {
@@ -113,11 +117,20 @@ func main() {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 		os.Exit(2)
 	}
+	if o.judge != "" {
+		os.Exit(judgeAgain(o))
+	}
+	redis.SetLogger(mute{}) // that Redis is away is our own doing
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := suite(ctx, o)
 	stop()
 	os.Exit(code)
 }
+
+// mute is a log that says nothing.
+type mute struct{}
+
+func (mute) Printf(context.Context, string, ...any) {}
 
 // suite runs all rounds, and returns the exit code: 0 if nothing was found, 1 if something was, 2 if it could not be run.
 func suite(ctx context.Context, o options) int {
@@ -148,7 +161,7 @@ func suite(ctx context.Context, o options) int {
 		}
 		all = append(all, r.judge(err))
 	}
-	bad := report(os.Stdout, o, all)
+	bad := report(os.Stdout, all)
 	if !bad && !o.keep {
 		if err := os.RemoveAll(dir); err != nil {
 			fmt.Fprintln(os.Stderr, "chaos:", err)
@@ -184,14 +197,14 @@ func folder(o options) (string, error) {
 
 // again is the command that runs the same once more.
 func again(o options) string {
-	text := fmt.Sprintf("go run ./chaos -seed %d -for %s -size %s", o.seed, o.lasts, o.size)
+	text := []string{fmt.Sprintf("go run ./chaos -seed %d -for %s -size %s", o.seed, o.lasts, o.size)}
 	for _, f := range []struct {
 		name  string
 		value string
 	}{{"plant", o.plant}, {"faults", strings.Join(o.faults, ",")}, {"kinds", strings.Join(o.kinds, ",")}, {"rounds", strings.Join(o.rounds, ",")}} {
 		if f.value != "" {
-			text += fmt.Sprintf(" -%s '%s'", f.name, f.value)
+			text = append(text, fmt.Sprintf("-%s '%s'", f.name, f.value))
 		}
 	}
-	return text + " -v"
+	return strings.Join(append(text, "-v"), " ")
 }

@@ -53,6 +53,7 @@ type injury struct {
 	holds string        // what nobody else may break meanwhile
 	lasts time.Duration // until it is healed
 	heal  func() error  // nil: there is nothing to heal
+	after func() error  // what is put in order when it is healed, and holds up nobody's work; may be nil
 }
 
 // wounds are what is broken at the moment.
@@ -135,16 +136,17 @@ func (r *round) strike(ctx context.Context, b blow) {
 		return
 	}
 	r.wounds.going.Go(func() {
+		defer r.wounds.give(in.holds)
 		pause(ctx, in.lasts)
 		err := in.heal()
-		heal := history.Heal{ID: in.ID, At: now()}
+		r.out.Add(history.Heal{ID: in.ID, At: now()})
+		r.detail("%6.1fs %s %s is healed", r.since(), in.Name, in.Target)
+		if err == nil && in.after != nil {
+			err = in.after()
+		}
 		if err != nil {
-			heal.Detail = err.Error()
 			r.trouble(fmt.Errorf("heal %s %s: %w", in.Name, in.Target, err))
 		}
-		r.out.Add(heal)
-		r.detail("%6.1fs %s %s is healed", r.since(), in.Name, in.Target)
-		r.wounds.give(in.holds)
 	})
 }
 

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/outlast-dev/outlast/chaos/check"
 	"github.com/outlast-dev/outlast/chaos/history"
 	"github.com/outlast-dev/outlast/internal/render"
 )
@@ -21,22 +23,41 @@ type verdict struct {
 	jobs       map[string]int // by status
 	machines   int            // that there were
 	recoveries int
-	violations []violation
+	violations []check.Violation
 	gap        time.Duration // the longest without a driver, while somebody could have driven
 	calm       time.Duration // from the last fault until all had come to its end
 	troubles   []error
 }
 
-// judge reads the history of a round again and judges it. err says that it could not be played to its end.
+// judge judges a round by its history, as it was written down. err says that it could not be played to its end.
 func (r *round) judge(err error) verdict {
-	v := verdict{name: r.name, faults: r.tally, jobs: map[string]int{}, troubles: r.troubles}
+	v := judged(r.dir)
+	v.troubles = append(v.troubles, r.troubles...)
 	if err != nil {
 		v.troubles = append(v.troubles, err)
 	}
-	h, err := history.Read(r.dir)
+	r.say("ended: %d jobs, %d violations", sum(v.jobs), len(v.violations))
+	return v
+}
+
+// judgeAgain judges a history that is there.
+func judgeAgain(o options) int {
+	if report(os.Stdout, []verdict{judged(o.judge)}) {
+		return 1
+	}
+	return 0
+}
+
+// judged reads a history and judges it.
+func judged(dir string) verdict {
+	v := verdict{name: filepath.Base(dir), faults: map[string]int{}, jobs: map[string]int{}}
+	h, err := history.Read(dir)
 	if err != nil {
 		v.troubles = append(v.troubles, err)
 		return v
+	}
+	for _, f := range h.Faults {
+		v.faults[f.Name]++
 	}
 	machines := map[string]bool{}
 	for _, j := range h.Jobs {
@@ -53,9 +74,8 @@ func (r *round) judge(err error) verdict {
 	if h.Run.CalmAt > 0 {
 		v.calm = h.Run.CalmAt.Sub(h.Run.Healed)
 	}
-	v.violations = judged(h)
-	v.troubles = append(v.troubles, crashes(r.dir)...)
-	r.say("ended: %d jobs, %d violations", len(h.Jobs), len(v.violations))
+	v.violations = check.Judge(h)
+	v.troubles = append(v.troubles, crashes(dir)...)
 	return v
 }
 
@@ -101,7 +121,7 @@ func crashes(dir string) []error {
 }
 
 // report prints the tables, and tells whether anything was found.
-func report(w io.Writer, o options, all []verdict) (bad bool) {
+func report(w io.Writer, all []verdict) (bad bool) {
 	faults, jobs := map[string]int{}, map[string]int{}
 	for _, v := range all {
 		add(faults, v.faults)
@@ -115,8 +135,8 @@ func report(w io.Writer, o options, all []verdict) (bad bool) {
 	rows := [][]string{}
 	for _, v := range all {
 		rows = append(rows, []string{
-			v.name, fmt.Sprint(sum(v.faults)), fmt.Sprint(sum(v.jobs)), fmt.Sprint(v.machines), fmt.Sprint(v.recoveries),
-			fmt.Sprintf("%.1fs", v.gap.Seconds()), fmt.Sprintf("%.1fs", v.calm.Seconds()), fmt.Sprint(len(v.violations)),
+			v.name, strconv.Itoa(sum(v.faults)), strconv.Itoa(sum(v.jobs)), strconv.Itoa(v.machines), strconv.Itoa(v.recoveries),
+			fmt.Sprintf("%.1fs", v.gap.Seconds()), fmt.Sprintf("%.1fs", v.calm.Seconds()), strconv.Itoa(len(v.violations)),
 		})
 	}
 	write(w, render.Table{Columns: []render.Column{
@@ -144,7 +164,7 @@ func tellViolations(w io.Writer, all []verdict) (bad bool) {
 		for _, one := range v.violations {
 			bad = true
 			if told[one.Guarantee]++; told[one.Guarantee] <= shown {
-				fmt.Fprintf(w, "\n%s %s: %s\n", one.Guarantee, v.name, render.Text(fmt.Sprint(one)))
+				fmt.Fprintf(w, "\n%s: %s\n", v.name, render.Text(one.String()))
 			}
 		}
 		for _, err := range v.troubles {
@@ -176,7 +196,7 @@ func sum(m map[string]int) int {
 func table(w io.Writer, title string, counts map[string]int) {
 	rows := [][]string{}
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		rows = append(rows, []string{render.Text(name), fmt.Sprint(counts[name])})
+		rows = append(rows, []string{render.Text(name), strconv.Itoa(counts[name])})
 	}
 	write(w, render.Table{Columns: []render.Column{{Title: title}, {Title: "COUNT", Right: true}}, Rows: rows})
 }

@@ -45,7 +45,7 @@ type round struct {
 	shared    string // traces of the code on local machines
 	providers []string
 
-	ctx  context.Context // of all that the round has started
+	ctx  context.Context //nolint:containedctx // a round is a run: all that it has started ends with it
 	stop context.CancelFunc
 	out  *history.Writer
 	run  history.Run

@@ -54,7 +54,7 @@ func newSentinels(ctx context.Context, under string, n *network) (*sentinels, er
 		}
 	}
 	host, port, _ := net.SplitHostPort(s.links[0].listen)
-	if err := s.servers[1].admin.SlaveOf(ctx, host, port).Err(); err != nil {
+	if err := s.servers[1].admin.ReplicaOf(ctx, host, port).Err(); err != nil {
 		return s, fmt.Errorf("make %s a replica: %w", s.servers[1].name, err)
 	}
 	for i := range sentinelCount {

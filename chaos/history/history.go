@@ -152,9 +152,8 @@ type Fault struct {
 
 // Heal is the end of a fault.
 type Heal struct {
-	ID     int    `json:"id"`
-	At     Time   `json:"at"`
-	Detail string `json:"detail,omitempty"`
+	ID int  `json:"id"`
+	At Time `json:"at"`
 }
 
 // Seen is what the client said of a job while the run went on, whenever it was news. One look came after the other: their
