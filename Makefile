@@ -7,7 +7,7 @@ LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GO      := CGO_ENABLED=0 go
 BIN     := bin
 
-.PHONY: help build demo test chaos man docs lint bench clean redis browser screens
+.PHONY: help build demo test chaos man docs lint bench clean redis valkey browser screens
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ demo: build redis ## a job loses its machine in the middle, moves to another one
 # Packages that run whole deployments: one at a time, since each of their tests does so many things at once.
 WHOLE := ./tasks ./worker ./internal/web/browsertest
 
-test: redis browser ## all tests, with the race detector
+test: redis valkey browser ## all tests, with the race detector
 	go test -race -parallel 8 -timeout 14m $$(go list ./... | grep -vE '/(tasks|worker|browsertest)$$')
 	go test -race -p 1 -parallel 8 -timeout 14m $(WHOLE)
 
@@ -51,6 +51,9 @@ clean: ## remove what was built
 
 redis: # tests and demo run a real redis-server
 	@bash deploy/need.sh redis-server
+
+valkey: # a whole deployment runs on a real valkey-server, too
+	@bash deploy/need.sh valkey-server
 
 browser: # the tests of the page run a real Chromium, unless OUTLAST_NO_BROWSER is set
 	@[ -n "$$OUTLAST_NO_BROWSER" ] || command -v chromium-browser google-chrome google-chrome-stable headless-shell >/dev/null || bash deploy/need.sh chromium

@@ -117,8 +117,16 @@ func (a *app) cancelWhere(c *cobra.Command, name *string, grace time.Duration) e
 // hurry tells why something that was accepted takes effect a little later.
 func (a *app) hurry(err error) {
 	if err != nil {
-		a.say("this takes effect a little later: %v", err)
+		a.say("this takes effect a little later: %v%s", err, advice(err))
 	}
+}
+
+// advice is what can be done about Redis, behind an error that is only told.
+func advice(err error) string {
+	if trouble, ok := store.TroubleOf(err); ok {
+		return "; " + trouble.Advice
+	}
+	return ""
 }
 
 func (a *app) tellCancelled(ids []job.ID) error {

@@ -48,7 +48,7 @@ func (a *app) deployment(ctx context.Context) (*deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := url.RecordClient()
+	records, err := cfg.ServerAt(url).RecordClient()
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
@@ -60,7 +60,7 @@ func (a *app) deployment(ctx context.Context) (*deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	queue, err := a.queue(url)
+	queue, err := a.queue(cfg.ServerAt(url))
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func (a *app) deployment(ctx context.Context) (*deployment, error) {
 }
 
 // queue opens asynq's connection.
-func (a *app) queue(url config.RedisURL) (redis.UniversalClient, error) {
-	c, err := url.QueueClient(queueConnections)
+func (a *app) queue(server config.Redis) (redis.UniversalClient, error) {
+	c, err := server.QueueClient(queueConnections)
 	if err != nil {
 		return nil, &usageError{err: err}
 	}

@@ -30,7 +30,7 @@ func (d *deployment) submit(ctx context.Context, j spec.Job, count int, key stri
 		return nil, err
 	}
 	if err := d.push(ctx, j.Request.Priority, ids, key != ""); err != nil {
-		d.app.say("the job is accepted, and begins a little later: %v", err)
+		d.app.say("the job is accepted, and begins a little later: %v%s", err, advice(err))
 	}
 	return ids, nil
 }

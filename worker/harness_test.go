@@ -26,23 +26,31 @@ const patience = 90 * time.Second
 
 // fleet is a Redis, a home and the real binaries on them, for one test.
 type fleet struct {
-	t      *testing.T
-	redis  *redistest.Server
-	admin  *redis.Client // connected before anything is broken
-	url    string        // of Redis, as the programs are told
-	home   string
-	env    []string
-	shared string // the user's code leaves its traces here
+	t       *testing.T
+	redis   *redistest.Server
+	servers []*redistest.Server // all of them, redis included
+	admin   *redis.Client       // connected before anything is broken
+	url     string              // of Redis, as the programs are told
+	client  string              // likewise, as the client is told; "" is url
+	home    string
+	env     []string
+	shared  string // the user's code leaves its traces here
 }
 
 func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	s := redistest.Start(t)
+	return newFleetOn(t, s.URL(), s)
+}
+
+// newFleetOn is a fleet on Redis servers that are told to the programs by a URL.
+func newFleetOn(t *testing.T, url string, servers ...*redistest.Server) *fleet {
 	t.Helper()
 	home, err := os.MkdirTemp("", "outlast") // t.TempDir holds the test's name and may be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{t: t, redis: redistest.Start(t), home: home, shared: t.TempDir()}
-	f.url = f.redis.URL()
+	f := &fleet{t: t, redis: servers[0], servers: servers, url: url, home: home, shared: t.TempDir()}
 	f.admin = f.redis.Client(t)
 	t.Cleanup(func() { _ = os.RemoveAll(home) }) // which also ends what machines are left
 	return f
@@ -166,6 +174,9 @@ func (f *fleet) enqueue(args ...string) result {
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Env, cmd.Dir = f.environ(), f.home
+	if f.client != "" {
+		cmd.Env = append(cmd.Env, "OUTLAST_REDIS="+f.client)
+	}
 	return f.run(cmd)
 }
 

@@ -188,31 +188,6 @@ func TestG10_RedisFailsInTheMiddle(t *testing.T) {
 	}
 }
 
-// Ensure that a user of Redis with the rights that the advice names can do all that is needed.
-func TestRedisUserWithTheRightsAdvised(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	if err := f.admin.ACLSetUser(t.Context(), "outlast", "on", ">word", "~*", "&*", "+@all", "-@dangerous", "+info").Err(); err != nil {
-		t.Fatal(err)
-	}
-	f.url = strings.Replace(f.url, "unix://", "unix://outlast:word@", 1)
-	w := f.worker()
-	f.await(f.launch("true"), "SUCCEEDED")
-	for _, path := range []string{"/readyz", "/metrics", "/queues/api/queues"} {
-		if code, body := w.get(path); code != 200 {
-			t.Errorf("%s: %d %s", path, code, body)
-		}
-	}
-	for _, args := range [][]string{{"queue"}, {"workers"}, {"machines"}, {"cancel", "--all"}} {
-		if r := f.enqueue(args...); r.code != 0 {
-			t.Errorf("%v: %+v", args, r)
-		}
-	}
-	if strings.Contains(w.log.String(), "NOPERM") {
-		t.Errorf("something was not permitted:\n%s", w.log)
-	}
-}
-
 // Ensure that what others keep in the same database stays as it is, also under names that look like ours.
 func TestForeignKeysStay(t *testing.T) {
 	t.Parallel()

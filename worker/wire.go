@@ -52,12 +52,12 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 	if err := os.MkdirAll(cfg.Home, 0o700); err != nil {
 		return nil, fmt.Errorf("make the home directory: %w", err)
 	}
-	records, err := cfg.Redis.RecordClient()
+	records, err := cfg.Server().RecordClient()
 	if err != nil {
 		return nil, err
 	}
 	s.clients = append(s.clients, records)
-	queue, err := cfg.Redis.QueueClient(cfg.Concurrency.Watch + cfg.Concurrency.Acts)
+	queue, err := cfg.Server().QueueClient(cfg.Concurrency.Watch + cfg.Concurrency.Acts)
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +67,12 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 	if err != nil {
 		return nil, err
 	}
-	st, err := found(ctx, cfg, records, key)
-	if err != nil {
+	watched := &guard{rdb: records, log: log}
+	if err := watched.preflight(ctx); err != nil {
 		return nil, err
 	}
-	if err := preflight(ctx, records, log); err != nil {
+	st, err := found(ctx, cfg, records, key)
+	if err != nil {
 		return nil, err
 	}
 	if err := key.publish(ctx, st, log); err != nil {
@@ -95,11 +96,11 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 		URL:   func() string { return s.web.URL() }, // there is one before the worker starts
 	})
 	if s.web, err = web.Start(web.Config{
-		Listen: cfg.HTTP, Token: string(cfg.HTTPToken), Metrics: metrics, Ready: s.ready(st),
+		Listen: cfg.HTTP, Token: string(cfg.HTTPToken), Metrics: metrics, Ready: s.ready(st, watched),
 		Store: st, Archive: s.archive, Actions: actions{st, tasks.NewDispatcher(queue)},
 		Log: log.With().Str("worker", cfg.Worker).Logger(),
 		Queues: func() redis.UniversalClient {
-			c, err := cfg.Redis.QueueClient(4)
+			c, err := cfg.Server().QueueClient(4)
 			if err != nil {
 				panic(err) // the same URL was read a moment ago
 			}
@@ -111,16 +112,8 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 		return nil, err
 	}
 	s.loops.Go(func() { key.follow(looping, st, log) })
+	s.loops.Go(func() { watched.follow(looping) })
 	return s, s.worker.Start(ctx)
-}
-
-// preflight refuses a Redis that would lose jobs, and tells of one that might.
-func preflight(ctx context.Context, rdb redis.UniversalClient, log zerolog.Logger) error {
-	warnings, err := store.Preflight(ctx, rdb, time.Now)
-	for _, w := range warnings {
-		log.Warn().Msg(w)
-	}
-	return err
 }
 
 // found opens the deployment in Redis, and makes it if this is its first worker.
@@ -148,9 +141,12 @@ func fit(cfg config.Config, st *store.Store, key *keyholder) func() error {
 }
 
 // ready is what /readyz says.
-func (s *service) ready(st *store.Store) func(context.Context) error {
+func (s *service) ready(st *store.Store, watched *guard) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := st.Ping(ctx); err != nil {
+			return err
+		}
+		if err := watched.ready(); err != nil {
 			return err
 		}
 		return s.worker.Ready()

@@ -15,7 +15,14 @@ import (
 
 // Config is every setting. It holds no references that its users may change.
 type Config struct {
-	Redis     RedisURL // "" means the running `worker dev`, or, in there, one of its own
+	Redis         RedisURL // "" means the running `worker dev`, or, in there, one of its own
+	RedisTLS      RedisTLS
+	RedisSentinel RedisSentinel
+	// RedisReplicas is how many replicas must have what a client is told is done.
+	RedisReplicas int
+	// LeaseRedis are further servers, independent of each other, most of which must agree on who drives a job.
+	LeaseRedis []RedisURL
+
 	Home      string   // directory for what this computer keeps
 	Archive   string   // URL of a bucket
 	HTTP      string   // address to listen on; port 0 means any free one
@@ -216,6 +223,7 @@ func (c *Config) complete() error {
 // clone copies what a shallow copy would share.
 func (c Config) clone() Config {
 	c.Providers, c.Limits = slices.Clone(c.Providers), slices.Clone(c.Limits)
+	c.LeaseRedis = slices.Clone(c.LeaseRedis)
 	c.Local.Zones = slices.Clone(c.Local.Zones)
 	c.origins = maps.Clone(c.origins)
 	return c

@@ -45,6 +45,8 @@ func AddFlags(flags *pflag.FlagSet, defaults Config) {
 			flags.Duration(s.flag(), *f, s.usage)
 		case *[]string:
 			flags.StringSlice(s.flag(), *f, s.usage)
+		case *[]RedisURL:
+			flags.StringSlice(s.flag(), nil, s.usage) // none by default: a URL may hold a password
 		}
 	}
 }

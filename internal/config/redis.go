@@ -20,20 +20,52 @@ const (
 	recordRetries = 2
 	// queueSpare are the connections that asynq needs besides one for each handler.
 	queueSpare = 10
+	// leaseTimeout is how long one of several lease servers may take before it counts as away. The others are asked at the
+	// same time.
+	leaseTimeout = time.Second
 )
 
+// Redis is how a Redis is reached: its URL, and what no URL can say.
+type Redis struct {
+	URL      RedisURL
+	TLS      RedisTLS      // for rediss://
+	Sentinel RedisSentinel // for redis+sentinel://
+}
+
+// RedisSentinel is how Sentinels are logged in to, if they ask. The user and the password in the URL are for the servers
+// behind them.
+type RedisSentinel struct {
+	User     string
+	Password Secret
+}
+
+// Server is the Redis of the deployment.
+func (c Config) Server() Redis { return c.ServerAt(c.Redis) }
+
+// ServerAt is a Redis at another URL, reached with the same certificates. What the URL has no use for is left out.
+func (c Config) ServerAt(url RedisURL) Redis {
+	r := Redis{URL: url}
+	if url.secure() {
+		r.TLS = c.RedisTLS
+	}
+	if url.kind() == kindSentinel {
+		r.Sentinel = c.RedisSentinel
+	}
+	return r
+}
+
 // RecordClient returns a client for records, locks and logs. It keeps to the deadlines of contexts.
-func (u RedisURL) RecordClient() (redis.UniversalClient, error) {
-	o, err := u.RecordOptions()
+func (r Redis) RecordClient() (redis.UniversalClient, error) {
+	o, err := r.RecordOptions()
 	if err != nil {
 		return nil, err
 	}
 	return redis.NewUniversalClient(o), nil
 }
 
-// RecordOptions are the settings of [RedisURL.RecordClient].
-func (u RedisURL) RecordOptions() (*redis.UniversalOptions, error) {
-	o, err := u.options()
+// RecordOptions are the settings of [Redis.RecordClient].
+func (r Redis) RecordOptions() (*redis.UniversalOptions, error) {
+	o, err := r.options()
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
@@ -45,25 +77,77 @@ func (u RedisURL) RecordOptions() (*redis.UniversalOptions, error) {
 	return o, nil
 }
 
+// LeaseOptions are the settings of a client for one of several lease servers: what it does not do at once is not waited for.
+func (r Redis) LeaseOptions() (*redis.UniversalOptions, error) {
+	o, err := r.options()
+	if err != nil {
+		return nil, fmt.Errorf("lease_redis: %w", err)
+	}
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = leaseTimeout, leaseTimeout, leaseTimeout
+	o.MaxRetries, o.DialerRetries = -1, 1 // the lease itself tries again
+	return o, nil
+}
+
 // QueueClient returns a client for asynq, with connections for so many handlers. It does not keep to the deadlines of
 // contexts: asynq writes the end of a task with a context that may have ended.
-func (u RedisURL) QueueClient(handlers int) (redis.UniversalClient, error) {
-	o, err := u.QueueOptions(handlers)
+func (r Redis) QueueClient(handlers int) (redis.UniversalClient, error) {
+	o, err := r.QueueOptions(handlers)
 	if err != nil {
 		return nil, err
 	}
 	return redis.NewUniversalClient(o), nil
 }
 
-// QueueOptions are the settings of [RedisURL.QueueClient].
-func (u RedisURL) QueueOptions(handlers int) (*redis.UniversalOptions, error) {
-	o, err := u.options()
+// QueueOptions are the settings of [Redis.QueueClient].
+func (r Redis) QueueOptions(handlers int) (*redis.UniversalOptions, error) {
+	o, err := r.options()
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
 	o.ContextTimeoutEnabled = false
 	o.PoolSize = handlers + queueSpare
 	return o, nil
+}
+
+// RecordClient is that of a Redis which needs nothing but its URL.
+func (u RedisURL) RecordClient() (redis.UniversalClient, error) { return Redis{URL: u}.RecordClient() }
+
+// QueueClient is that of a Redis which needs nothing but its URL.
+func (u RedisURL) QueueClient(handlers int) (redis.UniversalClient, error) {
+	return Redis{URL: u}.QueueClient(handlers)
+}
+
+// options are what the URL says, with the certificates and the login of Sentinels.
+func (r Redis) options() (*redis.UniversalOptions, error) {
+	o, err := r.URL.options()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.TLS.apply(o.TLSConfig); err != nil {
+		return nil, err
+	}
+	if o.TLSConfig != nil {
+		o.Dialer = dialer(o.TLSConfig, recordTimeout)
+	}
+	o.SentinelUsername, o.SentinelPassword = r.Sentinel.User, string(r.Sentinel.Password)
+	return o, nil
+}
+
+// kinds of several servers that belong together.
+const (
+	kindCluster  = "cluster"
+	kindSentinel = "sentinel"
+)
+
+// secure says whether the URL asks for TLS.
+func (u RedisURL) secure() bool { return strings.HasPrefix(string(u), "rediss") }
+
+// kind is kindCluster, kindSentinel, or "" for a single server.
+func (u RedisURL) kind() string {
+	scheme, _, _ := strings.Cut(string(u), "://")
+	_, kind, _ := strings.Cut(scheme, "+")
+	return kind
 }
 
 // options reads the URL. Errors never quote it.
@@ -80,9 +164,9 @@ func (u RedisURL) options() (*redis.UniversalOptions, error) {
 		return nil, fmt.Errorf("%q is not one of redis, rediss and unix", base)
 	case kind == "":
 		return single(base, rest)
-	case kind == "cluster":
+	case kind == kindCluster:
 		return several(base, rest, clusterOf)
-	case kind == "sentinel":
+	case kind == kindSentinel:
 		return several(base, rest, sentinelOf)
 	default:
 		return nil, fmt.Errorf("%q is not one of cluster and sentinel", kind)

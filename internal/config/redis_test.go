@@ -33,7 +33,7 @@ func TestRedisURLs(t *testing.T) {
 		{"rediss+cluster://a,b", parsed{Addrs: []string{"a:6379", "b:6379"}, Cluster: true, TLS: true}},
 		{"redis+sentinel://a:26379,b:26379/main?db=1", parsed{Addrs: []string{"a:26379", "b:26379"}, DB: 1, Master: "main"}},
 	} {
-		o, err := c.url.RecordOptions()
+		o, err := Redis{URL: c.url}.RecordOptions()
 		if err != nil {
 			t.Errorf("%s: %v", c.url, err)
 			continue
@@ -47,7 +47,7 @@ func TestRedisURLs(t *testing.T) {
 		"", "host:6379", "http://host", "redis+x://host", "unix+cluster:///x", "unix://", "redis://host/x", "redis+cluster://a/1",
 		"redis+cluster://a?db=1", "redis+cluster://a,,b", "redis+sentinel://a", "redis://host?pool_size=1", "redis://host:x",
 	} {
-		if _, err := bad.RecordOptions(); err == nil {
+		if _, err := (Redis{URL: bad}).RecordOptions(); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
 	}

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // redacted stands where a secret is.
 const redacted = "[redacted]"
@@ -51,6 +54,18 @@ func (u RedisURL) String() string {
 		user += ":" + redacted
 	}
 	return scheme + "://" + user + rest[at:]
+}
+
+// Place is where a single server is, without user and password: "host:port", with "/db" behind it unless that is 0.
+func (u RedisURL) Place() string {
+	o, err := u.options()
+	if err != nil {
+		return u.String()
+	}
+	if o.DB != 0 {
+		return fmt.Sprintf("%s/%d", o.Addrs[0], o.DB)
+	}
+	return o.Addrs[0]
 }
 
 // GoString is String, for the verb %#v.

@@ -47,6 +47,7 @@ func (c Config) validate() error {
 		{"boot_timeout", c.BootTimeout > 0, "must be longer than nothing"},
 		{"log_limit", c.LogLimit >= MiB && c.LogLimit <= 64*GiB, "must be 1MiB to 64GiB"},
 		{"backoff", c.Backoff > 0, "must be longer than nothing"},
+		{"redis_replicas", c.RedisReplicas >= 0, "must not be negative"},
 		{"retention.jobs", c.Retention.Jobs >= 0, "must not be negative"},
 		{"retention.count", c.Retention.Count >= 0, "must not be negative"},
 		{"retention.archive", c.Retention.Archive >= 0, "must not be negative"},
@@ -57,8 +58,11 @@ func (c Config) validate() error {
 			mistakes = append(mistakes, fmt.Errorf("%s (%s): %s", rule.key, c.Origin(rule.key), rule.want))
 		}
 	}
-	if _, err := c.Redis.options(); c.Redis != "" && err != nil {
+	if err := c.validateRedis(); err != nil {
 		mistakes = append(mistakes, fmt.Errorf("redis (%s): %w", c.Origin("redis"), err))
+	}
+	if err := c.validateLeases(); err != nil {
+		mistakes = append(mistakes, fmt.Errorf("lease_redis (%s): %w", c.Origin("lease_redis"), err))
 	}
 	if err := validateLimits(c.Limits); err != nil {
 		mistakes = append(mistakes, fmt.Errorf("limits (%s): %w", c.Origin("limits"), err))
@@ -70,6 +74,47 @@ func (c Config) validate() error {
 		mistakes = append(mistakes, fmt.Errorf("local.zones (%s): %w", c.Origin("local.zones"), err))
 	}
 	return errors.Join(mistakes...)
+}
+
+// validateRedis looks at the URL together with what else says how Redis is reached.
+func (c Config) validateRedis() error {
+	if c.Redis == "" {
+		return nil
+	}
+	if c.RedisSentinel != (RedisSentinel{}) && c.Redis.kind() != kindSentinel {
+		return errors.New("redis_sentinel is set, and the URL names no Sentinels: write redis+sentinel://host,host/name")
+	}
+	r := Redis{URL: c.Redis, TLS: c.RedisTLS, Sentinel: c.RedisSentinel}
+	if !c.Redis.secure() && slices.ContainsFunc(c.LeaseRedis, RedisURL.secure) {
+		r.TLS = RedisTLS{} // it is theirs
+	}
+	_, err := r.options()
+	return err
+}
+
+// validateLeases looks at the further servers of the lease: independent ones of which most can be alive when one is not.
+func (c Config) validateLeases() error {
+	if len(c.LeaseRedis) == 0 {
+		return nil
+	}
+	if n := len(c.LeaseRedis); n < 3 || n%2 == 0 {
+		return fmt.Errorf("must be 3, 5 or another odd number of servers, not %d: most of them must be there", n)
+	}
+	seen := map[string]bool{}
+	for n, u := range c.LeaseRedis {
+		_, err := c.ServerAt(u).options()
+		switch name := u.Place(); {
+		case err != nil:
+			return fmt.Errorf("server %d: %w", n+1, err)
+		case u.kind() != "":
+			return fmt.Errorf("server %d: must be a single server, not a %s: they must not depend on each other", n+1, u.kind())
+		case seen[name]:
+			return fmt.Errorf("server %d: %s is there twice", n+1, name)
+		default:
+			seen[name] = true
+		}
+	}
+	return nil
 }
 
 func validArchive(raw string) bool {

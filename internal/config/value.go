@@ -33,6 +33,8 @@ func assign(field, value any) error {
 		return assignBytes(f, value)
 	case *[]string:
 		return assignList(f, value)
+	case *[]RedisURL:
+		return assignURLs(f, value)
 	case *[]Zone:
 		return assignZones(f, value)
 	case *map[string]int:
@@ -139,6 +141,20 @@ func assignList(f *[]string, value any) error {
 	return nil
 }
 
+// assignURLs takes a list of URLs. Errors quote none of them.
+func assignURLs(f *[]RedisURL, value any) error {
+	var texts []string
+	if err := assignList(&texts, value); err != nil {
+		return errors.New("must be a list of URLs such as redis://host:6379")
+	}
+	urls := make([]RedisURL, len(texts))
+	for i, text := range texts {
+		urls[i] = RedisURL(text)
+	}
+	*f = urls
+	return nil
+}
+
 func assignZones(f *[]Zone, value any) error {
 	items, ok := value.([]any)
 	if !ok {
@@ -200,11 +216,22 @@ func show(field any) string {
 		return f.String()
 	case *[]string:
 		return fmt.Sprintf("%q", *f)
+	case *[]RedisURL:
+		return fmt.Sprintf("%q", shown(*f))
 	case *[]Zone:
 		return showZones(*f)
 	default:
 		return "?"
 	}
+}
+
+// shown are URLs without their passwords.
+func shown(urls []RedisURL) []string {
+	out := []string{}
+	for _, u := range urls {
+		out = append(out, u.String())
+	}
+	return out
 }
 
 func showZones(zones []Zone) string {

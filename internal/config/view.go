@@ -50,6 +50,8 @@ func plain(field any) any {
 		return f.String()
 	case *[]string:
 		return append([]string{}, *f...)
+	case *[]RedisURL:
+		return shown(*f)
 	case *bool:
 		return *f
 	case *int:

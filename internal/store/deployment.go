@@ -42,6 +42,11 @@ var ErrNoDeployment = errors.New("no outlast deployment in this Redis: start a w
 
 // Open opens the store of a deployment that exists.
 func Open(ctx context.Context, rdb redis.UniversalClient) (*Store, error) {
+	Explain(rdb)
+	return open(ctx, rdb)
+}
+
+func open(ctx context.Context, rdb redis.UniversalClient) (*Store, error) {
 	d, err := readDeployment(ctx, rdb)
 	if err != nil {
 		return nil, err
@@ -52,6 +57,7 @@ func Open(ctx context.Context, rdb redis.UniversalClient) (*Store, error) {
 // Found opens the store for a worker, and creates the deployment if there is none. want.ID may be empty; the
 // fields of an existing deployment win, except that empty ones of it are filled.
 func Found(ctx context.Context, rdb redis.UniversalClient, want Deployment) (*Store, error) {
+	Explain(rdb)
 	if want.ID == "" {
 		b := make([]byte, 6)
 		rand.Read(b) // never fails
@@ -69,7 +75,7 @@ func Found(ctx context.Context, rdb redis.UniversalClient, want Deployment) (*St
 	if err != nil {
 		return nil, unavailable("found the deployment", err)
 	}
-	return Open(ctx, rdb)
+	return open(ctx, rdb)
 }
 
 // foundScript runs before there is a store.

@@ -17,14 +17,27 @@ const (
 	clockSlip   = 2 * time.Second // difference of clocks that is worth a word: a tick is a second
 )
 
-// EvictsError says that Redis may throw away keys to make room, which would lose jobs (G1).
-type EvictsError struct{ Policy string }
-
-func (e *EvictsError) Error() string {
-	return fmt.Sprintf("this Redis may throw away any key when it is full (maxmemory-policy %s), and jobs with it: set maxmemory-policy noeviction", e.Policy)
+// EvictsError says that Redis may throw away keys to make room, which would lose jobs (G1), or what keeps two drivers from
+// one job (G2).
+type EvictsError struct {
+	Policy  string
+	Limited bool // it has a limit already, at which it begins to
 }
 
-// Preflight looks whether Redis is set so that it keeps what it is told. The error is what no worker should begin with, the
+func (e *EvictsError) Error() string {
+	what := "any key when it is full, and jobs with it"
+	if strings.HasPrefix(e.Policy, "volatile-") {
+		what = "keys that have a time to live when it is full, such as the locks that keep a job from two drivers"
+	}
+	when := ""
+	if !e.Limited {
+		when = "; that it has no limit now can change while it runs"
+	}
+	return fmt.Sprintf("this Redis may throw away %s (maxmemory-policy %s%s): set maxmemory-policy noeviction", what, e.Policy, when)
+}
+
+// Preflight looks whether Redis is set so that it keeps what it is told, every master of it, and whether its user may run what
+// scripts do. The error is what no worker should begin with, the
 // warnings are for people. What Redis does not tell, or this user may not ask, is not held against it. now is the
 // caller's clock.
 func Preflight(ctx context.Context, rdb redis.UniversalClient, now func() time.Time) ([]string, error) {
@@ -36,6 +49,9 @@ func Preflight(ctx context.Context, rdb redis.UniversalClient, now func() time.T
 		defer mu.Unlock()
 		all = append(all, warnings...)
 		return err
+	}
+	if err := mayRun(ctx, rdb); err != nil {
+		return nil, err
 	}
 	if cluster, ok := rdb.(*redis.ClusterClient); ok {
 		err := cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return look(ctx, c) })
@@ -83,12 +99,8 @@ func slip(ctx context.Context, c redis.Cmdable, now func() time.Time) time.Durat
 
 // judge is what is to be thought of a server that tells these fields.
 func judge(info map[string]string, slip time.Duration) (warnings []string, err error) {
-	policy := info["maxmemory_policy"]
-	switch limited := info["maxmemory"] != "" && info["maxmemory"] != "0"; {
-	case limited && strings.HasPrefix(policy, "allkeys-"):
-		return nil, &EvictsError{Policy: policy}
-	case policy != "" && policy != "noeviction":
-		warnings = append(warnings, fmt.Sprintf("this Redis may throw away keys when it is full (maxmemory-policy %s): set maxmemory-policy noeviction", policy))
+	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
+		return nil, &EvictsError{Policy: policy, Limited: info["maxmemory"] != "" && info["maxmemory"] != "0"}
 	}
 	if info["aof_enabled"] == "0" {
 		warnings = append(warnings, "this Redis has no append-only file: jobs since its last snapshot are lost when it ends: set appendonly yes")

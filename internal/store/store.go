@@ -27,7 +27,7 @@ var (
 var luaFiles embed.FS
 
 // script loads files in lua/: a script, with what it needs before it.
-func script(names ...string) *redis.Script {
+func script(names ...string) *lua {
 	var all strings.Builder
 	for _, name := range names {
 		src, err := luaFiles.ReadFile("lua/" + name + ".lua")
@@ -36,10 +36,17 @@ func script(names ...string) *redis.Script {
 		}
 		all.Write(src)
 	}
+	source := all.String()
 	if planted.On(planted.G2) {
-		return redis.NewScript(strings.Replace(all.String(), "elseif r[1] == fence and r[2] == seq and r[3] == before and r[5] ~= '0' then", "else", 1))
+		source = strings.Replace(source, "elseif r[1] == fence and r[2] == seq and r[3] == before and r[5] ~= '0' then", "else", 1)
 	}
-	return redis.NewScript(all.String())
+	return &lua{redis.NewScript(source), source}
+}
+
+// lua is a script that remembers its text.
+type lua struct {
+	*redis.Script
+	source string
 }
 
 // Store is the one door to the records of a deployment. It is safe for concurrent use and holds no state but the
@@ -52,10 +59,19 @@ type Store struct {
 }
 
 type scripts struct {
-	submit, claim, begin, beat, commit, redispatch, wake, cancelWhere, handover      *redis.Script
-	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead, viewPut, rotate *redis.Script
-	resume, find, retirable, retire                                                  *redis.Script
-	hookClaim, hookSave, hookRelease, journalAppend, turn                            *redis.Script
+	submit, claim, begin, beat, commit, redispatch, wake, cancelWhere, handover      *lua
+	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead, viewPut, rotate *lua
+	resume, find, retirable, retire                                                  *lua
+	hookClaim, hookSave, hookRelease, journalAppend, turn                            *lua
+}
+
+// all are the scripts of a store.
+func (s scripts) all() []*lua {
+	return []*lua{
+		s.submit, s.claim, s.begin, s.beat, s.commit, s.redispatch, s.wake, s.cancelWhere, s.handover, s.chainBegin, s.chainEnd, s.chainReclaim,
+		s.admit, s.tailAppend, s.tailRead, s.viewPut, s.rotate, s.resume, s.find, s.retirable, s.retire, s.hookClaim, s.hookSave, s.hookRelease,
+		s.journalAppend, s.turn,
+	}
 }
 
 func loadScripts() scripts {
@@ -104,7 +120,7 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // pipelined sends a pipeline of calls of one script, which must be safe to run twice: a pipeline cannot fall back from
 // EVALSHA to EVAL, so it is sent again when a server turns out not to know the script.
-func (s *Store) pipelined(ctx context.Context, lua *redis.Script, queue func(redis.Pipeliner)) error {
+func (s *Store) pipelined(ctx context.Context, lua *lua, queue func(redis.Pipeliner)) error {
 	send := func() error {
 		pipe := s.rdb.Pipeline()
 		queue(pipe)

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -27,14 +28,26 @@ import (
 // Server is a redis-server for one test. Its methods fail the test if they cannot do their work, and are for the test's
 // own goroutine.
 type Server struct {
-	tb     testing.TB
-	config redisproc.Config
-	proc   *redisproc.Process
+	tb       testing.TB
+	config   redisproc.Config
+	proc     *redisproc.Process
+	settings []string
+	port     int // of TCP; 0 if it listens on its socket only
+	user     string
+	password string
 }
 
 // Start runs a server until the end of the test. A computer without redis-server fails the test: what is not
 // tested against a real Redis is not tested.
-func Start(tb testing.TB) *Server {
+func Start(tb testing.TB, with ...Option) *Server {
+	tb.Helper()
+	s := prepare(tb, with)
+	s.Restart()
+	return s
+}
+
+// prepare makes a server that is not running yet.
+func prepare(tb testing.TB, with []Option) *Server {
 	tb.Helper()
 	binary, err := redisproc.Find()
 	if err != nil {
@@ -53,7 +66,10 @@ func Start(tb testing.TB) *Server {
 			tb.Errorf("remove the directory of redis-server: %v", err)
 		}
 	})
-	s.Restart()
+	for _, o := range with {
+		o(s)
+	}
+	s.config.Extra = s.settings
 	return s
 }
 
@@ -62,6 +78,8 @@ func (s *Server) Options() *redis.Options {
 	return &redis.Options{
 		Network:                  "unix",
 		Addr:                     s.config.Socket,
+		Username:                 s.user,
+		Password:                 s.password,
 		ContextTimeoutEnabled:    true,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -135,8 +153,8 @@ func (s *Server) log() string {
 // wait: it answers that it is loading.
 func (s *Server) RestartLoading() {
 	s.tb.Helper()
-	s.config.Loading, s.config.Extra = true, []string{"--key-load-delay", "1000"}
-	defer func() { s.config.Loading, s.config.Extra = false, nil }()
+	s.config.Loading, s.config.Extra = true, append(slices.Clone(s.settings), "--key-load-delay", "1000")
+	defer func() { s.config.Loading, s.config.Extra = false, s.settings }()
 	s.Restart()
 }
 

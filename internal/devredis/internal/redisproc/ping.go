@@ -13,8 +13,7 @@ import (
 const pingTimeout = time.Second
 
 // ping reports whether a server answers on the socket. One that still loads its file says so instead of PONG, which is
-// enough if loading is. It
-// speaks the protocol itself: a client library would log every failed attempt.
+// enough if loading is; one that asks for a password, or lost its master, says that, which is enough always. It speaks the protocol itself: a client library would log every failed attempt.
 func ping(socket string, loading bool) bool {
 	conn, err := net.DialTimeout("unix", socket, pingTimeout)
 	if err != nil {
@@ -29,7 +28,17 @@ func ping(socket string, loading bool) bool {
 	}
 	answer := make([]byte, len("+PONG"))
 	_, err = io.ReadFull(conn, answer)
-	return err == nil && (string(answer) == "+PONG" || loading && string(answer) == "-LOAD")
+	if err != nil {
+		return false
+	}
+	switch string(answer) {
+	case "+PONG", "-NOAU", "-MAST":
+		return true
+	case "-LOAD":
+		return loading
+	default:
+		return false
+	}
 }
 
 // tailBytes is enough for the message with which a server gives up.

@@ -42,6 +42,8 @@ type Config struct {
 	Inherit *os.File
 	// Extra are settings that win over ours, such as "--maxmemory", "10mb".
 	Extra []string
+	// Bare are all arguments, instead of ours: a Sentinel takes none of a server's.
+	Bare []string
 	// Loading is content with a server that still loads its file, and says so.
 	Loading bool
 }
@@ -127,6 +129,9 @@ func environment(ours []string) []string {
 
 // arguments are the server's settings.
 func arguments(c Config) []string {
+	if c.Bare != nil {
+		return c.Bare
+	}
 	return append([]string{
 		"--port", "0", // no TCP: the directory's permissions are the access control
 		"--unixsocket", c.Socket, "--unixsocketperm", "600",
