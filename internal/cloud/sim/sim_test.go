@@ -214,4 +214,15 @@ func (w *world) start(n cloud.Node, script string) agent.Status {
 	return st
 }
 
-var _ = context.Background
+func jobID(n int) job.ID { return job.ID(n) }
+
+func nodeOf(n cloud.Node) job.Node { return job.Node{ID: n.ID, Address: n.Address} }
+
+// terminate ends a machine; it may be called when the test is over.
+func (w *world) terminate(n cloud.Node) {
+	w.Helper()
+	err := w.Provider(n.Deployment, "worker").Terminate(context.WithoutCancel(w.Context()), n.Region, cloud.Match{Deployment: n.Deployment, NodeID: n.ID})
+	if err != nil {
+		w.Errorf("terminate: %v", err)
+	}
+}

@@ -11,7 +11,9 @@ if not r then
   tell(now, 'stop', BY, id, w, '', '{"ends":' .. num(now) .. '}')
 elseif r[STARTED] ~= '0' and (ends == 0 or ends > now) then
   r[STOPPED] = '1'
-  if r[DEAF] == '1' then cut(id, w, r, now + ARGV[5], 137, BY) else cut(id, w, r, now + DYING, 143, BY) end
+  if ARGV[5] == '0' then cut(id, w, r, now + DYING, 137, BY)
+  elseif r[DEAF] == '1' then cut(id, w, r, now + ARGV[5], 137, BY)
+  else cut(id, w, r, now + DYING, 143, BY) end
 end
 save_run(id, r)
 return {'stopped', now, table.concat(w, ' '), table.concat(r, ' ')}
