@@ -171,6 +171,13 @@ var behaviours = []struct {
 		}
 		p.seen = append(p.seen, fmt.Sprint(stages))
 	}},
+	{"what echo makes of its words", func(p *place) {
+		p.start(agent.StartRequest{
+			Run: "echo a  b\necho \"a  b\" 'c  $WHO' d$WHO${WHO}\"$WHO\"e # a comment\necho a#b '#' # echo\necho\necho \"\" x",
+			Env: map[string]string{"WHO": "me"},
+		})
+		p.exited()
+	}},
 	{"a setup that fails", func(p *place) {
 		p.start(agent.StartRequest{Setup: "echo first\nexit 4", Run: "echo second"})
 		p.exited()

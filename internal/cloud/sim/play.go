@@ -121,9 +121,9 @@ func (s *score) play(stage, text string, req agent.StartRequest, attempt int) {
 	}
 }
 
-// uncommented takes the comment off the end of a line, unless quotes may be around it.
+// uncommented takes the comment off the end of a line; what echo makes of one depends on quotes.
 func uncommented(l string) string {
-	if at := strings.Index(l, " #"); at >= 0 && !strings.ContainsAny(l[at:], `"'`) {
+	if at := strings.Index(l, " #"); at >= 0 && !strings.HasPrefix(l, "echo ") {
 		return strings.TrimSpace(l[:at])
 	}
 	return l
@@ -175,21 +175,45 @@ func seconds(s string) (time.Duration, bool) {
 	return time.Duration(n * float64(time.Second)), true
 }
 
-// spoken is what echo prints: without a pair of quotes, with variables, and with stars for secrets, which are kept nowhere.
+// spoken is what echo prints: words as a shell sees them, with variables, and with stars for secrets, which are kept nowhere.
 func spoken(text string, req agent.StartRequest) string {
-	quoted := func(q string) bool { return len(text) >= 2 && strings.HasPrefix(text, q) && strings.HasSuffix(text, q) }
-	if quoted("'") {
-		return text[1 : len(text)-1]
-	}
-	if quoted(`"`) {
-		text = text[1 : len(text)-1]
-	}
-	return os.Expand(text, func(name string) string {
+	value := func(name string) string {
 		if _, secret := req.Secrets[name]; secret {
 			return "***"
 		}
 		return req.Env[name]
-	})
+	}
+	var said strings.Builder
+	gap := false // a blank is due before the next word
+	for text = strings.TrimSpace(text); text != ""; {
+		switch c := text[0]; {
+		case c == ' ' || c == '\t':
+			gap, text = true, text[1:]
+			continue
+		case c == '#' && (gap || said.Len() == 0):
+			return said.String()
+		}
+		if gap {
+			said.WriteByte(' ')
+			gap = false
+		}
+		var part string
+		switch quote := text[0]; quote {
+		case '\'', '"':
+			part, text, _ = strings.Cut(text[1:], string(quote))
+			if quote == '"' {
+				part = os.Expand(part, value)
+			}
+		default:
+			end := strings.IndexAny(text, " \t'\"")
+			if end < 0 {
+				end = len(text)
+			}
+			part, text = os.Expand(text[:end], value), text[end:]
+		}
+		said.WriteString(part)
+	}
+	return said.String()
 }
 
 // size is how many bytes it prints, and last after how long it prints the last of them.
