@@ -321,11 +321,11 @@ func TestAgentAsTheRealOne(t *testing.T) {
 	w := open(t, small())
 	for i, b := range behaviours {
 		t.Run(b.name, func(t *testing.T) {
-			real := realPlace(t, binary)
-			b.do(real)
+			genuine := realPlace(t, binary)
+			b.do(genuine)
 			played := w.place(t, i+1)
 			b.do(played)
-			if diff := cmp.Diff(real.seen, played.seen); diff != "" {
+			if diff := cmp.Diff(genuine.seen, played.seen); diff != "" {
 				t.Errorf("what is seen of the agent (-real +played):\n%s", diff)
 			}
 		})

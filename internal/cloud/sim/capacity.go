@@ -104,9 +104,9 @@ func (c Capacity) next(t time.Duration) (at time.Duration, ok bool) {
 	case len(c.Steps) > 0:
 		return c.nextStep(t)
 	case c.Markov != nil:
-		return (t/c.Markov.Every + 1) * c.Markov.Every, true
+		return t - t%c.Markov.Every + c.Markov.Every, true
 	case c.Trace != nil:
-		return (t/c.Trace.Gap + 1) * c.Trace.Gap, true
+		return t - t%c.Trace.Gap + c.Trace.Gap, true
 	default:
 		return 0, false
 	}
@@ -115,7 +115,7 @@ func (c Capacity) next(t time.Duration) (at time.Duration, ok bool) {
 func (c Capacity) nextStep(t time.Duration) (time.Duration, bool) {
 	round := time.Duration(0)
 	if c.Repeat > 0 {
-		round = t / c.Repeat * c.Repeat
+		round = t - t%c.Repeat
 	}
 	for _, s := range c.Steps {
 		if round+s.At > t {

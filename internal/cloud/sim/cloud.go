@@ -131,10 +131,7 @@ const lookAhead = 2 * time.Second
 
 // tick lets time pass, and tells the faults that befall a call. zones are those that it is for.
 func (c *Cloud) tick(ctx context.Context, caller, op, region string, zones []Zone) (plague, error) {
-	names := " "
-	for _, z := range zones {
-		names += z.Name + " "
-	}
+	names := " " + strings.Join(namesOf(zones), " ") + " "
 	for {
 		changes, err := c.changes()
 		if err != nil {
@@ -154,6 +151,14 @@ func (c *Cloud) tick(ctx context.Context, caller, op, region string, zones []Zon
 			return p, nil
 		}
 	}
+}
+
+func namesOf(zones []Zone) []string {
+	names := make([]string, len(zones))
+	for i, z := range zones {
+		names[i] = z.Name
+	}
+	return names
 }
 
 // changes are those of all capacities since they were applied last, as the script wants them.

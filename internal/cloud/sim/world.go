@@ -175,7 +175,7 @@ func (w World) check() error {
 	for i, z := range w.Zones {
 		at := fmt.Sprintf("zones[%d]", i)
 		if seen[z.Name] {
-			return &mistake{at + ".name", fmt.Sprintf("%s is there twice", z.Name)}
+			return &mistake{at + ".name", z.Name + " is there twice"}
 		}
 		seen[z.Name] = true
 		if err := z.check(at); err != nil {
@@ -208,7 +208,7 @@ func (z Zone) check(at string) error {
 	for i, t := range z.Types {
 		at := fmt.Sprintf("%s.types[%d]", at, i)
 		if seen[t.Name] {
-			return &mistake{at + ".name", fmt.Sprintf("%s is there twice", t.Name)}
+			return &mistake{at + ".name", t.Name + " is there twice"}
 		}
 		seen[t.Name] = true
 		if err := t.check(); err != nil {
