@@ -106,7 +106,7 @@ func (d *driver) work(ctx context.Context, do job.Do, wait time.Duration, seen *
 
 // staysFor says how long to wait in place, if at all.
 func (d *driver) staysFor(next job.Record, do job.Do) (time.Duration, bool) {
-	if do.Kind != job.DoWait || !next.Step.Acts() || next.Wait.For.Code == job.CodeRateLimit {
+	if do.Kind != job.DoWait || do.Leave || !next.Step.Acts() || next.Wait.For.Code == job.CodeRateLimit {
 		return 0, false // in a long line even short waits would take the places of those whose turn it is
 	}
 	wait := max(do.Until.Sub(d.now()), 0)

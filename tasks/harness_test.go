@@ -46,6 +46,7 @@ type workerConfig struct {
 	Freeze            string // stop itself, like a paused machine, where this point is passed first
 	Trace             string // file to append the names of all points to
 	NoCallbacks       bool
+	Durable           time.Duration
 	CrashAt           string // kill -9 itself where this point is passed first
 }
 
@@ -91,6 +92,7 @@ func newWorker(ctx context.Context, cfg workerConfig) (*tasks.Worker, func(), er
 	rules := job.DefaultRules
 	rules.ExitGrace = 300 * time.Millisecond
 	rules.Quiet = 2 * time.Second
+	rules.Durable = cfg.Durable
 	w := tasks.New(tasks.Config{
 		Name: cfg.Name, Store: st, Queue: queue, Archive: logs, Identity: identity, Rules: rules,
 		Sites: tasks.Sites{"local": {

@@ -1,7 +1,9 @@
 package tasks_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
@@ -45,4 +47,78 @@ func TestG3_AnIDThatIsGivenAgainIsAnotherJob(t *testing.T) {
 	}
 	d.eventually("the machine of the lost job to be ended", func() bool { return len(d.living()) == 0 })
 	d.noProcesses()
+}
+
+// Ensure that a Redis which lost its last second costs a job nothing but time, wherever the job was: what is forgotten is seen
+// again, its code runs once, and no machine is left. The worker that drove it dies with Redis, or goes on with what it knows
+// (G1, G2, G3, G4).
+func TestG1_RedisLosesItsLastSecond(t *testing.T) {
+	for _, point := range []string{
+		"before hold", "before create", "after create", "before start", "after start", "before save", "before terminate", "after terminate",
+	} {
+		for _, dies := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, the worker dies %v", point, dies), func(t *testing.T) {
+				t.Parallel()
+				d := newDeployment(t)
+				durable := func(c *workerConfig) { c.Durable = job.DefaultRules.Durable }
+				d.worker(durable).term() // has founded what there is to found
+				id := d.submit(d.request(`sleep 0.3; echo done`))
+				lost := d.lastSecond()
+				d.eventually("the job to be older than what is lost", func() bool { return lost.old() })
+				victim := d.worker(durable, func(c *workerConfig) { c.Freeze = point })
+				d.eventually("the worker to come to "+point, func() bool { lost.sample(); return victim.stopped() }, func() string { return d.describe(id) })
+				d.redis.LoseSince(lost.mark())
+				if dies {
+					victim.kill9()
+					d.worker(durable)
+				} else {
+					victim.thaw()
+				}
+				if rec := d.done(id); rec.Status() != job.Succeeded || rec.Tasks[0].Recoveries != 0 {
+					t.Errorf("want SUCCEEDED without a recovery:\n%s", d.describe(id))
+				}
+				if n := len(d.starts(id)); n != 1 {
+					t.Errorf("the code ran %d times:\n%s", n, d.describe(id))
+				}
+				if log := d.archived(id, 0, 1); log != "done\n" {
+					t.Errorf("its log is %q", log)
+				}
+				d.sound(id)
+			})
+		}
+	}
+}
+
+// lastSecond remembers how far the append-only file of a Redis had come when.
+type lastSecond struct {
+	d       *deployment
+	began   time.Time
+	samples []sample
+}
+
+type sample struct {
+	at   time.Time
+	size int64
+}
+
+func (d *deployment) lastSecond() *lastSecond {
+	l := &lastSecond{d: d, began: time.Now()}
+	l.sample()
+	return l
+}
+
+func (l *lastSecond) sample() { l.samples = append(l.samples, sample{time.Now(), l.d.redis.Mark()}) }
+
+// old reports whether what was there at first is not lost any more.
+func (l *lastSecond) old() bool { return time.Since(l.began) > 1100*time.Millisecond }
+
+// mark is what a second ago was written.
+func (l *lastSecond) mark() int64 {
+	size := l.samples[0].size
+	for _, s := range l.samples {
+		if time.Since(s.at) >= time.Second {
+			size = s.size
+		}
+	}
+	return size
 }

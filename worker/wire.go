@@ -261,6 +261,7 @@ func rules(cfg config.Config) job.Rules {
 	r.ExitGrace = cfg.FailureGrace
 	r.Probes, r.ProbeTime = cfg.Unreachable.Probes, cfg.Unreachable.Elapsed
 	r.BootTimeout = cfg.BootTimeout
+	r.Durable = cfg.Durable
 	return r
 }
 

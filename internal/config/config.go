@@ -45,6 +45,7 @@ type Config struct {
 	Intervals    Intervals
 	Lease        time.Duration // an act's lock ends so long after its last renewal
 	Claim        time.Duration // a watch's claim on a job ends after so long
+	Durable      time.Duration // after so long no crash of Redis or of its computer loses what it has answered
 	FailureGrace time.Duration // between a failed exit and the look at the machines that decides whose fault it was
 	Unreachable  Unreachable
 	Callbacks    bool // users may run code on the workers: event_callback
@@ -146,6 +147,7 @@ func Defaults() Config {
 		Intervals:    Intervals{Quick: time.Second, Quiet: 15 * time.Second},
 		Lease:        10 * time.Second,
 		Claim:        15 * time.Second,
+		Durable:      2 * time.Second,
 		FailureGrace: 5 * time.Second, // a preemption shows up at the provider a little after the run has failed
 		Unreachable:  Unreachable{Probes: 5, Elapsed: time.Minute},
 		BootTimeout:  10 * time.Minute,
@@ -161,6 +163,7 @@ func DevDefaults() Config {
 	c := Defaults()
 	c.HTTP = "127.0.0.1:0"
 	c.Shards = 4
+	c.Durable = 0 // whatever takes Redis down takes the machines, too
 	return c
 }
 

@@ -86,6 +86,8 @@ func settings() []setting[Config] {
 			usage: "time after which the lock of a worker that went silent ends"},
 		{key: "claim", at: func(c *Config) any { return &c.Claim },
 			usage: "time after which a look that was never finished is done again"},
+		{key: "durable", at: func(c *Config) any { return &c.Durable },
+			usage: "time after which Redis cannot lose any more what it has answered; 0 if it has appendfsync always"},
 		{key: "failure_grace", at: func(c *Config) any { return &c.FailureGrace },
 			usage: "time between a failed exit and the look at the machines that tells a failure from a preemption"},
 		{key: "unreachable.probes", at: func(c *Config) any { return &c.Unreachable.Probes },

@@ -41,6 +41,7 @@ func (c Config) validate() error {
 		{"intervals.quiet", c.Intervals.Quiet >= c.Intervals.Quick, "must not be shorter than intervals.quick"},
 		{"lease", c.Lease >= 2*time.Second, "must be at least 2s"}, // several renewals, and a margin, must fit in
 		{"claim", c.Claim >= 2*time.Second, "must be at least 2s"},
+		{"durable", c.Durable >= 0 && c.Durable <= time.Minute, "must be 0s to 1m"},
 		{"failure_grace", c.FailureGrace >= 0, "must not be negative"},
 		{"unreachable.probes", c.Unreachable.Probes >= 1, "must be at least 1"},
 		{"unreachable.elapsed", c.Unreachable.Elapsed >= 0, "must not be negative"},

@@ -64,14 +64,22 @@ func (d *decision) closing() *Attempt {
 // finishOff brings one attempt from closing to gone:
 //
 //	stop the code (cancel only) ─► save its log ─► terminate ─► two views without it
+//
+// The store may lose its last second, and with it the decision to close the attempt. What can be taken back by nobody, to stop
+// the code and to end the machine with what it remembers, waits until that decision is safe; see firm.
 func (d *decision) finishOff(a *Attempt) Do {
+	firm := d.firm(a)
 	switch {
 	case d.now < d.Wait.Until:
-		return Do{Kind: DoWait, Until: d.Wait.Until}
+		return Do{Kind: DoWait, Until: d.Wait.Until, Leave: d.now < firm}
+	case a.Stop && d.now < firm:
+		return d.untilFirm(firm)
 	case a.Stop:
 		return d.stop(a)
 	case !a.Saved && !a.StartedAt.IsZero():
 		return d.save(a)
+	case a.TermAt.IsZero() && d.now < firm:
+		return d.untilFirm(firm)
 	case a.TermAt.IsZero():
 		return d.terminate(a)
 	}
@@ -101,6 +109,26 @@ func (d *decision) finishOff(a *Attempt) Do {
 	d.clear()
 	d.retire(a.Number, a.Why)
 	return d.next()
+}
+
+// firm is when an attempt may be closed for good. Was its code seen to end, or is it ended by us, then the store must not be
+// able to lose that any more: it would find no machine that tells, and run the code again. If it does lose it, the machine is
+// still there, and tells it again. For a machine that the provider took, nothing is lost with it.
+func (d *decision) firm(a *Attempt) Time {
+	status := d.task().Status
+	ours := status.Terminal() || status == Cancelling
+	seen := a.Exit != nil && a.Notice == nil
+	if a.Stop || !a.StartedAt.IsZero() && (ours || seen) {
+		return a.ClosingAt.Add(d.rules.Durable)
+	}
+	return 0
+}
+
+// untilFirm waits for that. It is short, but there may be thousands: nobody stays for it.
+func (d *decision) untilFirm(firm Time) Do {
+	do := d.wait(Cause{Code: CodeClosing, Text: "keeps the machine until what is known of its end is on the disk of Redis"}, firm)
+	do.Leave = true
+	return do
 }
 
 // terminate orders the machines' end. It is tried for ever, and said so: a machine that cannot be ended costs money (G4).

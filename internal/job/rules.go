@@ -18,6 +18,7 @@ type Rules struct {
 	ProbeTime   time.Duration // time without an answer, both needed for a verdict
 	BootTimeout time.Duration // from create to running, and from running to started
 	StopGrace   time.Duration // between TERM and KILL when a task is stopped
+	Durable     time.Duration // age at which no store loses a commit any more: 0 for one that writes before it answers
 }
 
 // DefaultRules are the numbers of the specification.
@@ -29,6 +30,7 @@ var DefaultRules = Rules{
 	ProbeTime:   time.Minute,
 	BootTimeout: 10 * time.Minute,
 	StopGrace:   30 * time.Second,
+	Durable:     2 * time.Second, // twice what a Redis with appendfsync everysec may lose
 }
 
 const (

@@ -27,6 +27,7 @@ type Do struct {
 	Kind    DoKind
 	Attempt int           // number of the live attempt it is about
 	Until   Time          // DoWait
+	Leave   bool          // DoWait: nobody is to stay for it, however short it is
 	Newer   Time          // DoSurvey
 	Wide    bool          // DoSurvey: also of other regions, as far as they answer
 	Grace   time.Duration // DoStop, DoPreempt

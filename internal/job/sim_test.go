@@ -37,9 +37,11 @@ type sim struct {
 	heard    *job.Probe // an answer that is not yet committed
 	log      []string
 	started  map[int]int // attempts of each task in which the code really began
+	success  map[int]*vm // of each task whose success was committed, though the store may have lost that since
 	decided  int
 	onCommit func(before, after *job.Record)
 	onDo     func(do job.Do)
+	dieAfter func(do job.Do) bool // the driver dies when it has done this
 }
 
 // lateAct is what a driver without a lease does after all.
@@ -58,7 +60,7 @@ func newSim(t failer, w *world, tasks ...job.TaskHead) *sim {
 	rules := job.DefaultRules
 	rules.Deployment = "test"
 	head := job.Head{ID: simID, Name: "sim", SubmittedAt: w.now, Tasks: tasks}
-	return &sim{world: w, t: t, rules: rules, rec: job.NewRecord(head), due: w.now, started: map[int]int{}}
+	return &sim{world: w, t: t, rules: rules, rec: job.NewRecord(head), due: w.now, started: map[int]int{}, success: map[int]*vm{}}
 }
 
 func (s *sim) fail(format string, args ...any) {
@@ -94,11 +96,15 @@ func (s *sim) die() bool {
 	if !s.chance(s.crash) {
 		return false
 	}
+	s.dead()
+	return true
+}
+
+func (s *sim) dead() {
 	s.note("driver dies")
 	s.heard = nil
 	s.loseSecond()
 	s.due = s.now.Add(15 * time.Second)
-	return true
 }
 
 // version is a record as it was committed at a time.
@@ -159,7 +165,7 @@ func (s *sim) drive() {
 			return
 		case job.DoWait:
 			s.checkWait(do)
-			if inline -= do.Until.Sub(s.now); inline < 0 || !s.rec.Step.Acts() {
+			if inline -= do.Until.Sub(s.now); inline < 0 || do.Leave || !s.rec.Step.Acts() {
 				s.due = do.Until
 				return
 			}
@@ -181,6 +187,10 @@ func (s *sim) drive() {
 		}
 		s.perform(do, &s.rec, &seen, false)
 		s.now = s.now.Add(time.Millisecond + s.within(time.Second))
+		if s.dieAfter != nil && s.dieAfter(do) {
+			s.dead()
+			return
+		}
 		if s.die() {
 			return
 		}
@@ -273,6 +283,9 @@ func (s *sim) began(v *vm) {
 		return
 	}
 	s.started[v.task]++
+	if done := s.success[v.task]; done != nil && !done.taken && done.silent == 0 {
+		s.fail("the code of task %d begins again on %s: it had succeeded on %s, and the store lost that", v.task, v.id, done.id)
+	}
 	for _, other := range s.vms {
 		if other != v && other.busy(s.now) {
 			s.fail("G3: the code begins on %s (task %d, attempt %d) while it runs on %s (task %d, attempt %d)",
@@ -293,6 +306,9 @@ func (s *sim) commit(next job.Record) {
 	}
 	s.rec = next.Clone()
 	for _, v := range s.vms {
+		if c := v.code; v.task == before.Cur && before.Status() != job.Succeeded && next.Tasks[v.task].Status == job.Succeeded && c != nil && c.exit.Code == 0 && c.ends <= s.now {
+			s.success[v.task] = v
+		}
 		if p := s.heard; p != nil && v.task == before.Cur && v.attempt == p.Attempt {
 			v.answered = p.At
 		}

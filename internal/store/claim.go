@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -44,7 +45,7 @@ func (d Due) Len() int { return len(d.Jobs) + len(d.Acts) + len(d.Corrupt) }
 // Claim takes up to limit jobs of a shard that are due, or will be so early, for lease. Jobs at a step that is driven by
 // an act are reported as Overdue and looked at again after grace.
 func (s *Store) Claim(ctx context.Context, shard, limit int, early, lease, grace time.Duration) (Due, error) {
-	reply, err := s.lua.claim.Run(ctx, s.rdb, []string{s.keys.due(shard)}, s.keys.prefix(shard), limit, ms(lease), ms(grace), ms(corruptPause), ms(early)).Slice()
+	reply, err := s.lua.claim.Run(ctx, s.rdb, []string{s.keys.due(shard)}, s.keys.prefix(shard), limit, ms(lease), ms(grace), ms(corruptPause), ms(early), raise()).Slice()
 	if err != nil {
 		return Due{}, unavailable("claim", err)
 	}
@@ -68,6 +69,10 @@ func (s *Store) Claim(ctx context.Context, shard, limit int, early, lease, grace
 	s.park(ctx, shard, due.Now, due.Corrupt...)
 	return due, nil
 }
+
+// raise is by how much a claim raises the fence. It is random: a Redis that has lost its last second would else give the same
+// fence twice, to a driver that goes on and to the one that comes after it, and take the commits of both.
+func raise() int64 { return 1 + rand.Int64N(1<<20) }
 
 // readClaimed reads the records that were just claimed, in one round trip. One that somebody else has claimed since, which
 // takes a claim's whole life, is left to them.
@@ -132,7 +137,7 @@ func (s *Store) Begin(ctx context.Context, id job.ID, step job.Step, n int64, to
 		return Claimed{}, fmt.Errorf("begin %s %d of job %d: %w", step, n, id, ErrStale)
 	}
 	keys := []string{s.keys.of(id, "job"), s.keys.due(s.keys.shardOf(id)), s.LeaseKey(id)}
-	reply, err := s.lua.begin.Run(ctx, s.rdb, keys, int64(id), string(step), n, token, ms(lease)).Slice()
+	reply, err := s.lua.begin.Run(ctx, s.rdb, keys, int64(id), string(step), n, token, ms(lease), raise()).Slice()
 	if err != nil {
 		return Claimed{}, unavailable("begin", err)
 	}

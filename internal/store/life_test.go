@@ -69,7 +69,7 @@ func (l *life) anyClaim(t *rapid.T) *Claimed {
 // drives notes that c is now the one driver of its job.
 func (l *life) drives(t *rapid.T, c *Claimed) {
 	k := l.known[c.ID]
-	if c.Fence != k.fence+1 {
+	if c.Fence <= k.fence {
 		t.Fatalf("the fence went from %d to %d with a claim", k.fence, c.Fence)
 	}
 	k.driver, k.held, k.woken, k.fence = c, true, false, c.Fence

@@ -131,7 +131,7 @@ var twiceCases = []struct {
 		id := b.submit(t, 1)[0]
 		return func() {
 			c := must[Claimed](t)(b.Begin(b.ctx, id, job.StepLaunch, 1, "mine", lease))
-			if c.Fence != 1 || c.Ran != 1 {
+			if c.Fence == 0 || c.Fence != b.load(t, id).Fence || c.Ran != 1 {
 				t.Errorf("fence %d, ran %d after one begin", c.Fence, c.Ran)
 			}
 		}

@@ -5,7 +5,8 @@
 -- A tick comes once a second: what is due before the middle of the next second is taken now, unless somebody holds it,
 -- or every wait would be half a second longer than asked for, and those of whole seconds a whole one.
 -- KEYS[1] due index
--- ARGV    prefix, limit, claim in ms, grace in ms for acts, pause in ms for damaged records, ms that it may be early
+-- ARGV    prefix, limit, claim in ms, grace in ms for acts, pause in ms for damaged records, ms that it may be early, by how
+--         much to raise the fences
 -- Returns now, then per job {id, 'claimed', fence}, {id, 'act', step, n, ran, waits for a slot 0/1, a limit of the user is
 -- reached 0/1} if its act is overdue, or {id, 'damaged', what is wrong}. The caller reads the claimed records by itself:
 -- Lua would take longer for that than for all the rest.
@@ -27,7 +28,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now + ARGV[6], 
   elseif (tonumber(r[3] or nil) or 0) > now then
     -- its driver has until then
   elseif step == 'watch' then
-    fence = string.format('%.0f', fence + 1)
+    fence = string.format('%.0f', fence + ARGV[7])
     redis.call('HSET', key, 'fence', fence, 'held', held)
     redis.call('ZADD', KEYS[1], held, id)
     out[#out + 1] = {id, 'claimed', fence}
