@@ -57,6 +57,13 @@ type client struct {
 	store *store.Store
 	book  *book
 	dice  *rand.Rand
+	raise int64 // by how much its next claim raises the fence
+}
+
+// draw draws by how much the next claim raises the fence.
+func (c *client) draw() int64 {
+	c.raise = 1 + c.dice.Int64N(1<<20)
+	return c.raise
 }
 
 // call makes one call and writes down what came of it. f gives what was told beside that it was done.
@@ -151,10 +158,10 @@ func (c *client) redispatch(ctx context.Context, rec *job.Record) {
 // begin begins the act that must exist; nil if it is not to be. Without an answer it asks once more, as a queue does that
 // brings a task again.
 func (c *client) begin(ctx context.Context, rec *job.Record) *store.Claimed {
-	token := c.book.newToken()
+	token, raise := c.book.newToken(), c.draw()
 	for range 2 {
 		var got store.Claimed
-		a := c.call(ctx, linear.Call{Job: int64(rec.ID), Kind: linear.Begin, Step: string(rec.Step), N: rec.Dispatch, Token: token, Lease: (lease - fuzzy).Nanoseconds()}, func() (a linear.Answer, err error) {
+		a := c.call(ctx, linear.Call{Job: int64(rec.ID), Kind: linear.Begin, Step: string(rec.Step), N: rec.Dispatch, Token: token, Raise: raise, Lease: (lease - fuzzy).Nanoseconds()}, func() (a linear.Answer, err error) {
 			got, err = c.store.Begin(ctx, rec.ID, rec.Step, rec.Dispatch, token, lease)
 			if err != nil {
 				return a, err
@@ -174,7 +181,7 @@ func (c *client) begin(ctx context.Context, rec *job.Record) *store.Claimed {
 // claim takes a job as the watch does; nil if it is not due. Each job has a shard of its own.
 func (c *client) claim(ctx context.Context, id job.ID) *store.Claimed {
 	var got *store.Claimed
-	what := linear.Call{Job: int64(id), Kind: linear.Claim, Lease: (lease - fuzzy).Nanoseconds(), Began: c.book.now()}
+	what := linear.Call{Job: int64(id), Kind: linear.Claim, Raise: c.draw(), Lease: (lease - fuzzy).Nanoseconds(), Began: c.book.now()}
 	due, err := c.store.Claim(ctx, c.store.ShardOf(id), 10, 0, lease, time.Minute)
 	a := linear.Answer{Ended: c.book.now()}
 	switch {

@@ -48,6 +48,7 @@ type Call struct {
 	From  string // Commit: the status that was decided from
 	Next  Record // Commit: of this only Step and Status count
 	Keep  bool   // Commit: the claim is kept
+	Raise int64  // Begin, Claim: by how much the fence is raised
 	Lease int64  // Begin, Claim, Beat: how long the claim is good
 	Began int64
 }
@@ -133,7 +134,7 @@ func (s state) do(c Call, a Answer) (told bool, next state) {
 		if s.Step != "watch" || !s.free(a.Ended) {
 			return false, s
 		}
-		next.Fence++
+		next.Fence += c.Raise
 		next.held, next.holder, next.until = true, "", c.Began+c.Lease
 		want := next.Record
 		want.Cancel = a.Record.Cancel // it may have come between the claim and the reading
@@ -188,7 +189,7 @@ func (s state) begin(c Call, a Answer) (bool, state) {
 	case !s.free(a.Ended):
 		return false, s
 	}
-	next.Fence, next.Ran = s.Fence+1, c.N
+	next.Fence, next.Ran = s.Fence+c.Raise, c.N
 	next.held, next.holder, next.until = true, c.Token, c.Began+c.Lease
 	return a.Record == next.Record, next
 }

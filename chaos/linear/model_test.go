@@ -18,7 +18,7 @@ func (l *timeline) add(from, to int64, c Call, a Answer) {
 const lease = 100
 
 func begin(n int64, token string) Call {
-	return Call{Kind: Begin, Step: "launch", N: n, Token: token, Lease: lease}
+	return Call{Kind: Begin, Step: "launch", N: n, Token: token, Raise: 1, Lease: lease}
 }
 
 func commit(fence, seq int64, from, to, step string) Call {
@@ -50,7 +50,7 @@ func TestModel(t *testing.T) {
 			l.add(0, 1, begin(1, "a"), begun(1, 1))
 			l.add(2, 3, commit(1, 0, "PENDING", "CANCELLED", "done"), done)
 			l.add(4, 5, Call{Kind: Resume}, done)
-			l.add(6, 7, Call{Kind: Begin, Step: "launch", N: 2, Token: "b", Lease: lease}, Answer{OK: true, Record: Record{Step: "launch", Status: "PENDING", N: 2, Ran: 2, Fence: 3, Seq: 2}})
+			l.add(6, 7, Call{Kind: Begin, Step: "launch", N: 2, Token: "b", Raise: 1, Lease: lease}, Answer{OK: true, Record: Record{Step: "launch", Status: "PENDING", N: 2, Ran: 2, Fence: 3, Seq: 2}})
 		}, true},
 		{"two drivers begin one act", func(l *timeline) {
 			l.add(0, 1, begin(1, "a"), begun(1, 1))
@@ -126,7 +126,7 @@ func TestModel(t *testing.T) {
 			l.add(2, 3, Call{Kind: Read}, Answer{OK: true, Record: Record{Step: "launch", Status: "PENDING", N: 1}})
 		}, false},
 		{"a watch takes a job that is at an act", func(l *timeline) {
-			l.add(0, 1, Call{Kind: Claim, Lease: lease}, Answer{OK: true, Record: Record{Step: "launch", Status: "PENDING", N: 1, Fence: 1}})
+			l.add(0, 1, Call{Kind: Claim, Raise: 1, Lease: lease}, Answer{OK: true, Record: Record{Step: "launch", Status: "PENDING", N: 1, Fence: 1}})
 		}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

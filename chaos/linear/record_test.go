@@ -80,7 +80,8 @@ func attack(t *testing.T) (porcupine.CheckResult, porcupine.LinearizationInfo, [
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &client{t: t, id: i, store: s, book: book, dice: rand.New(rand.NewPCG(from, uint64(i+2)))}
+		c := &client{t: t, id: i, book: book, dice: rand.New(rand.NewPCG(from, uint64(i+2)))}
+		c.store = s.Raising(func() int64 { return c.raise })
 		all.Go(func() {
 			for ctx.Err() == nil {
 				w := min(int(time.Since(book.began)/spell), windows-1)

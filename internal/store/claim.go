@@ -45,7 +45,7 @@ func (d Due) Len() int { return len(d.Jobs) + len(d.Acts) + len(d.Corrupt) }
 // Claim takes up to limit jobs of a shard that are due, or will be so early, for lease. Jobs at a step that is driven by
 // an act are reported as Overdue and looked at again after grace.
 func (s *Store) Claim(ctx context.Context, shard, limit int, early, lease, grace time.Duration) (Due, error) {
-	reply, err := s.lua.claim.Run(ctx, s.rdb, []string{s.keys.due(shard)}, s.keys.prefix(shard), limit, ms(lease), ms(grace), ms(corruptPause), ms(early), raise()).Slice()
+	reply, err := s.lua.claim.Run(ctx, s.rdb, []string{s.keys.due(shard)}, s.keys.prefix(shard), limit, ms(lease), ms(grace), ms(corruptPause), ms(early), s.raise()).Slice()
 	if err != nil {
 		return Due{}, unavailable("claim", err)
 	}
@@ -70,9 +70,16 @@ func (s *Store) Claim(ctx context.Context, shard, limit int, early, lease, grace
 	return due, nil
 }
 
-// raise is by how much a claim raises the fence. It is random: a Redis that has lost its last second would else give the same
+// step is by how much a claim raises the fence. It is random: a Redis that has lost its last second would else give the same
 // fence twice, to a driver that goes on and to the one that comes after it, and take the commits of both.
-func raise() int64 { return 1 + rand.Int64N(1<<20) }
+func step() int64 { return 1 + rand.Int64N(1<<20) }
+
+// Raising is the same store with other steps, for who has to know them beforehand.
+func (s *Store) Raising(step func() int64) *Store {
+	c := *s
+	c.raise = step
+	return &c
+}
 
 // readClaimed reads the records that were just claimed, in one round trip. One that somebody else has claimed since, which
 // takes a claim's whole life, is left to them.
@@ -137,7 +144,7 @@ func (s *Store) Begin(ctx context.Context, id job.ID, step job.Step, n int64, to
 		return Claimed{}, fmt.Errorf("begin %s %d of job %d: %w", step, n, id, ErrStale)
 	}
 	keys := []string{s.keys.of(id, "job"), s.keys.due(s.keys.shardOf(id)), s.LeaseKey(id)}
-	reply, err := s.lua.begin.Run(ctx, s.rdb, keys, int64(id), string(step), n, token, ms(lease), raise()).Slice()
+	reply, err := s.lua.begin.Run(ctx, s.rdb, keys, int64(id), string(step), n, token, ms(lease), s.raise()).Slice()
 	if err != nil {
 		return Claimed{}, unavailable("begin", err)
 	}

@@ -82,7 +82,7 @@ func Found(ctx context.Context, rdb redis.UniversalClient, want Deployment) (*St
 var foundScript = script("found")
 
 func newStore(rdb redis.UniversalClient, d Deployment) *Store {
-	return &Store{rdb: rdb, deploy: d, keys: keys{shards: d.Shards}, lua: loadScripts()}
+	return &Store{rdb: rdb, deploy: d, keys: keys{shards: d.Shards}, raise: step, lua: loadScripts()}
 }
 
 func readDeployment(ctx context.Context, rdb redis.UniversalClient) (Deployment, error) {

@@ -55,6 +55,7 @@ type Store struct {
 	rdb    redis.UniversalClient
 	keys   keys
 	deploy Deployment
+	raise  func() int64 // by how much a claim raises the fence
 	lua    scripts
 }
 
