@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/outlast-dev/outlast/chaos/history"
@@ -23,7 +25,10 @@ const (
 )
 
 // faults are what can break.
-var faults = []fault{
+var faults = slices.Concat(ofProcesses, ofTheSky(), ofCalls())
+
+// ofProcesses are the faults of what runs on this computer.
+var ofProcesses = []fault{
 	{"worker killed", 12, nil, killWorker},
 	{"worker frozen", 8, nil, freezeWorker},
 	{"worker restarted", 6, nil, restartWorker},
@@ -54,9 +59,32 @@ var faults = []fault{
 	{"local zone lost", 2, onGround, loseGround},
 }
 
+// ofTheSky are those of the machines of a cloud.
+func ofTheSky() []fault {
+	return []fault{
+		{"cloud machine taken", 14, inSky, takeFromSky(0)},
+		{"cloud machine taken with notice", 8, inSky, takeFromSky(3 * time.Second)},
+		{"cloud zone lost", 3, inSky, loseSky},
+		{"cloud zone without room", 5, inSky, emptySky},
+		{"clock of a machine set", 4, inSky, stepClock},
+	}
+}
+
+// ofCalls are those of a cloud's calls: each that its provider may meet.
+func ofCalls() []fault {
+	var all []fault
+	for _, op := range slices.Sorted(maps.Keys(skyFaults)) {
+		for _, kind := range skyFaults[op] {
+			all = append(all, fault{op + ": " + kind, 2, inSky, calls(op, kind)})
+		}
+	}
+	return all
+}
+
 func single(r *round) bool   { return r.ring == nil }
 func several(r *round) bool  { return r.ring != nil }
 func onGround(r *round) bool { return r.plays(local) }
+func inSky(r *round) bool    { return r.plays(simul) }
 
 // leaseAnd is a time that outlasts a lease.
 func leaseAnd(more time.Duration) time.Duration { return times.Lease + more }

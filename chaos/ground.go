@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"github.com/outlast-dev/outlast/chaos/history"
 	"github.com/outlast-dev/outlast/internal/cloud"
 	provider "github.com/outlast-dev/outlast/internal/cloud/local"
-	"github.com/outlast-dev/outlast/internal/store"
 )
 
 // ground is where machines of the local provider are: folders and processes of this computer.
@@ -34,21 +32,13 @@ var groundZones = []string{"a", "b", "c", emptyZone}
 // emptyZone is a zone of each provider that never has a machine to give.
 const emptyZone = "none"
 
-func newGround(ctx context.Context, r *round) (*ground, error) {
-	admin, err := r.admin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	st, err := store.Open(ctx, admin)
-	if err != nil {
-		return nil, fmt.Errorf("ask for the deployment: %w", err)
-	}
-	r.deployment = st.Deployment().ID
+func newGround(r *round) (*ground, error) {
 	g := &ground{r: r, root: filepath.Join(r.home, "local")}
 	c := provider.Config{Root: g.root, Deployment: r.deployment, Machine: []string{r.bin.workers[0], "machine"}}
 	for _, z := range groundZones {
 		c.Zones = append(c.Zones, provider.Zone{Name: z})
 	}
+	var err error
 	g.take, err = provider.New(c)
 	return g, err
 }

@@ -206,15 +206,18 @@ func (o *order) file(shared string) string {
 		}
 		doc["resources"] = res
 		if t.maxRun > 0 {
-			doc["max_duration"] = t.maxRun.String()
+			doc["max_duration"] = whole(t.maxRun)
 		}
 		if t.maxWait > 0 {
-			doc["max_wait"] = t.maxWait.String()
+			doc["max_wait"] = whole(t.maxWait)
 		}
 		docs = append(docs, document(doc))
 	}
 	return strings.Join(docs, "---\n")
 }
+
+// whole is a duration as job files have it, in whole seconds.
+func whole(d time.Duration) string { return fmt.Sprintf("%.0fs", max(1, d.Seconds())) }
 
 // document is a YAML document.
 func document(v map[string]any) string {

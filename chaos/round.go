@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/outlast-dev/outlast/chaos/history"
+	"github.com/outlast-dev/outlast/internal/store"
 )
 
 // The two providers of the suite.
@@ -139,9 +140,27 @@ func (r *round) open(ctx context.Context) error {
 	if err := r.startFleet(ctx, r.size.workers); err != nil {
 		return err
 	}
-	ground, err := newGround(ctx, r)
+	if err := r.learn(ctx); err != nil {
+		return err
+	}
+	r.sky.attach(r.deployment)
+	ground, err := newGround(r)
 	r.ground = ground
 	return err
+}
+
+// learn asks which deployment it is that the first worker has founded: machines carry its name.
+func (r *round) learn(ctx context.Context) error {
+	admin, err := r.admin(ctx)
+	if err != nil {
+		return err
+	}
+	st, err := store.Open(ctx, admin)
+	if err != nil {
+		return fmt.Errorf("ask for the deployment: %w", err)
+	}
+	r.deployment = st.Deployment().ID
+	return nil
 }
 
 // openRedis starts the deployment's Redis, and makes the client's way to it.

@@ -52,13 +52,14 @@ func rounds(o options) []part {
 func newRound(o options, p part, i int, dir string, bin binaries) *round {
 	r := &round{
 		opts: o, size: sizes[o.size], bin: bin, name: fmt.Sprintf("%d-%s", i+1, p.kind), seed: newDice(o.seed, fmt.Sprint("round ", i)).Uint64(),
-		lasts: p.lasts, providers: []string{local},
+		lasts: p.lasts, providers: []string{local, simul},
 	}
 	r.dir = filepath.Join(dir, r.name)
 	r.wounds.held, r.tally = map[string]bool{}, map[string]int{}
 	if p.kind == roundSentinel {
 		r.ring = &sentinels{}
 	}
+	r.sky = &sky{world: r.name}
 	return r
 }
 
