@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/outlast-dev/outlast/chaos/history"
@@ -53,6 +54,7 @@ var ofProcesses = []fault{
 	{"failover", 12, several, failOver},
 	{"Sentinel killed", 4, several, killSentinel},
 
+	{"preempted by hand", 4, nil, preemptByHand},
 	{"machine taken", 14, onGround, takeMachine(0)},
 	{"machine taken with notice", 8, onGround, takeMachine(3 * time.Second)},
 	{"machine dies", 6, onGround, killMachine},
@@ -298,6 +300,26 @@ func failOver(r *round, d dice) (injury, error) {
 		}
 		return r.ring.settled(background)
 	}
+	return in, nil
+}
+
+// preemptByHand has the fleet itself take the machine of a job, as a user does who tries out what happens then.
+func preemptByHand(r *round, d dice) (injury, error) {
+	live := r.book.with(running)
+	if len(live) == 0 {
+		return injury{}, errTaken
+	}
+	p := history.Preemption{At: now(), Job: pick(d, live), Notice: time.Duration(d.IntN(2)) * 2 * time.Second}
+	args := []string{"preempt", strconv.FormatInt(p.Job, 10), "-o", "json"}
+	if p.Notice > 0 {
+		args = append(args, "--notice", p.Notice.String())
+	}
+	r.out.Add(p) // before it is asked for: an answer may get lost
+	in := r.hurt(fmt.Sprintf("job %d", p.Job), "", "", 0, func() error {
+		r.client.run(r.ctx, args...) // whatever it says: the job may have ended, or Redis be away
+		return nil
+	})
+	in.Detail = "with a notice of " + p.Notice.String()
 	return in, nil
 }
 

@@ -52,6 +52,19 @@ func (b *book) status(id int64) string {
 	return b.seen[id].Status
 }
 
+// with are the jobs that were last seen with a status.
+func (b *book) with(status string) []int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []int64
+	for _, id := range b.ids {
+		if b.seen[id].Status == status {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
 // open counts the jobs that are not known to have ended.
 func (b *book) open() int {
 	b.mu.Lock()
