@@ -69,7 +69,7 @@ func TestBugInTheScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard := regexp.MustCompile(`strings\.Replace\(all\.String\(\), "(.+?)", "else", 1\)`).FindSubmatch(loader)
+	guard := regexp.MustCompile(`strings\.Replace\(source, "(.+?)", "else", 1\)`).FindSubmatch(loader)
 	if guard == nil || strings.Count(string(script), string(guard[1])) != 1 {
 		t.Errorf("the guard that store.go takes out of commit.lua is not there exactly once: %q", guard)
 	}
