@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -31,8 +32,13 @@ func (w *Worker) handleAct(ctx context.Context, t *asynq.Task) error {
 }
 
 func (w *Worker) act(ctx context.Context, step job.Step, id job.ID, n int64) error {
-	began := time.Now()
-	claimed, err := w.store.Begin(ctx, id, step, n, ulid.Make().String(), w.leases.TTL())
+	began, token := time.Now(), ulid.Make().String()
+	agreed, err := w.cfg.Quorum.Take(ctx, w.store.LeaseKey(id), token)
+	if err != nil {
+		return err // before anything has begun: the task comes again
+	}
+	defer agreed.Release()
+	claimed, err := w.store.Begin(ctx, id, step, n, token, w.leases.TTL())
 	var corrupt *store.CorruptError
 	switch {
 	case errors.Is(err, store.ErrStale):
@@ -53,7 +59,7 @@ func (w *Worker) act(ctx context.Context, step job.Step, id job.ID, n int64) err
 		if cancelled {
 			work.fire()
 		}
-		return err
+		return cmp.Or(err, agreed.Extend(ctx))
 	})
 	defer lock.Release()
 	d := w.newDriver(&claimed, lock.Check)

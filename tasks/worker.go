@@ -38,6 +38,7 @@ type Config struct {
 	Rules     job.Rules             // Deployment is filled in
 	Caps      store.Caps
 	LeaseTTL  time.Duration // of acts; 0 = lease.DefaultTTL
+	Quorum    *lease.Quorum // servers that must agree before an act begins; nil for none
 	Claim     time.Duration // of the watch; 0 = DefaultClaim
 	Silence   time.Duration // of a chain before it counts as dead; 0 = DefaultSilence
 	Backoff   time.Duration // first wait between rounds of offers; 0 = place.DefaultBackoff

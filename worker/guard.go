@@ -18,9 +18,21 @@ const guardEvery = 15 * time.Second
 
 // guard looks after the settings of Redis while a worker runs.
 type guard struct {
-	rdb redis.UniversalClient
-	log zerolog.Logger
-	why atomic.Pointer[error]
+	rdb    redis.UniversalClient
+	log    zerolog.Logger
+	why    atomic.Pointer[error]
+	store  *store.Store
+	leases []string                 // the further servers of this worker's leases
+	theirs atomic.Pointer[[]string] // those of the deployment, as they were read last
+}
+
+// fit returns nil, or why this worker must not drive jobs: the others ask other servers for their locks.
+func (g *guard) fit() error {
+	theirs := g.store.Deployment().Leases
+	if read := g.theirs.Load(); read != nil {
+		theirs = *read
+	}
+	return sameServers(g.leases, theirs)
 }
 
 // preflight refuses a Redis that would lose jobs, and tells of one that might.
@@ -56,6 +68,9 @@ func (g *guard) follow(ctx context.Context) {
 }
 
 func (g *guard) look(ctx context.Context) {
+	if theirs, err := g.store.Leases(ctx); err == nil {
+		g.theirs.Store(&theirs)
+	}
 	_, err := store.Preflight(ctx, g.rdb, time.Now) // what it warns of was told at the start
 	before := g.ready()
 	switch {

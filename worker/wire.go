@@ -85,14 +85,19 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 	if err != nil {
 		return nil, err
 	}
+	quorum, err := s.quorum(ctx, cfg, st, log)
+	if err != nil {
+		return nil, err
+	}
+	watched.leases, watched.store = leaseServers(cfg), st
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), tasks.NewCollector(st))
 	s.worker = tasks.New(tasks.Config{
 		Name: cfg.Worker, Version: version.String(), Store: st, Queue: queue, Sites: sites, Archive: s.archive, Identity: key.opener(),
 		Log: log.With().Str("worker", cfg.Worker).Logger(), Journal: journal, Metrics: metrics, Rules: rules(cfg),
 		Caps: caps(cfg), Retention: retention(cfg), NoCallbacks: !cfg.Callbacks, PrivateWebhooks: cfg.Webhooks.Private,
-		LeaseTTL: cfg.Lease, Claim: cfg.Claim, Backoff: cfg.Backoff, LogLimit: int64(cfg.LogLimit), Looks: cfg.Concurrency.Watch, Acts: cfg.Concurrency.Acts,
-		Ready: fit(cfg, st, key),
+		LeaseTTL: cfg.Lease, Quorum: quorum, Claim: cfg.Claim, Backoff: cfg.Backoff, LogLimit: int64(cfg.LogLimit), Looks: cfg.Concurrency.Watch, Acts: cfg.Concurrency.Acts,
+		Ready: fit(cfg, st, key, watched),
 		URL:   func() string { return s.web.URL() }, // there is one before the worker starts
 	})
 	if s.web, err = web.Start(web.Config{
@@ -118,7 +123,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 
 // found opens the deployment in Redis, and makes it if this is its first worker.
 func found(ctx context.Context, cfg config.Config, rdb redis.UniversalClient, key *keyholder) (*store.Store, error) {
-	want := store.Deployment{Shards: cfg.Shards, Archive: cfg.Archive, Recipient: key.recipient(), Caps: caps(cfg), NoCallbacks: !cfg.Callbacks}
+	want := store.Deployment{Replicas: cfg.RedisReplicas, Leases: leaseServers(cfg), Shards: cfg.Shards, Archive: cfg.Archive, Recipient: key.recipient(), Caps: caps(cfg), NoCallbacks: !cfg.Callbacks}
 	if serves(cfg, "local") {
 		host, err := thisComputer(cfg)
 		if err != nil {
@@ -130,11 +135,14 @@ func found(ctx context.Context, cfg config.Config, rdb redis.UniversalClient, ke
 }
 
 // fit tells whether this worker can serve the deployment: one that cannot takes no work.
-func fit(cfg config.Config, st *store.Store, key *keyholder) func() error {
+func fit(cfg config.Config, st *store.Store, key *keyholder, watched *guard) func() error {
 	return func() error {
 		d := st.Deployment()
 		if here, err := thisComputer(cfg); serves(cfg, "local") && (err != nil || here != d.LocalHost) {
 			return fmt.Errorf("the machines of this deployment's local provider live on %s, this worker is on %s: start it there, or with a provider list without local for another deployment", d.LocalHost, here)
+		}
+		if err := watched.fit(); err != nil {
+			return err
 		}
 		return key.fit()
 	}

@@ -6,7 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -25,6 +28,10 @@ type Deployment struct {
 	// NoCallbacks says that its workers run no event_callback; as the worker that started last has it.
 	NoCallbacks bool
 	Caps        Caps // as the worker that started last has them
+	// Replicas is how many replicas must have what a client is told is done; as the worker that started last has it.
+	Replicas int
+	// Leases are the further servers of the lease, sorted; see [Store.Leases].
+	Leases []string
 }
 
 // SchemaError says that the store was written by another version.
@@ -70,12 +77,37 @@ func Found(ctx context.Context, rdb redis.UniversalClient, want Deployment) (*St
 		return nil, err // nothing is written to a store of another version
 	}
 	// One script: all or nothing against another worker's first start. (A transaction that Redis refuses does not say why.)
-	err := foundScript.Run(ctx, rdb, []string{deploymentPrefix + "deployment"}, want.Caps.Launches, want.Caps.Live, want.NoCallbacks,
-		"id", want.ID, "schema", Schema, "shards", want.Shards, "archive", want.Archive, "recipient", want.Recipient, "local", want.LocalHost).Err()
+	err := foundScript.Run(ctx, rdb, []string{deploymentPrefix + "deployment", deploymentPrefix + "workers"}, want.Caps.Launches, want.Caps.Live, want.NoCallbacks,
+		want.Replicas, joinLeases(want.Leases), ms(leasesRest), "id", want.ID, "schema", Schema, "shards", want.Shards, "archive", want.Archive, "recipient", want.Recipient, "local", want.LocalHost).Err()
 	if err != nil {
 		return nil, unavailable("found the deployment", err)
 	}
 	return open(ctx, rdb)
+}
+
+// leasesRest is how long no worker may have reported before another one may bring other servers of the lease: two workers
+// with different ones would not keep out each other.
+const leasesRest = 20 * time.Second
+
+// Leases are the servers that all workers of the deployment must ask for a lock, as they are now.
+func (s *Store) Leases(ctx context.Context) ([]string, error) {
+	text, err := s.rdb.HGet(ctx, deploymentPrefix+"deployment", "leases").Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, unavailable("read the servers of the lease", err)
+	}
+	return splitLeases(text), nil
+}
+
+func joinLeases(servers []string) string {
+	sorted := slices.Sorted(slices.Values(servers))
+	return strings.Join(sorted, " ")
+}
+
+func splitLeases(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Fields(text)
 }
 
 // foundScript runs before there is a store.
@@ -103,6 +135,8 @@ func readDeployment(ctx context.Context, rdb redis.UniversalClient) (Deployment,
 	if d.Caps.Launches, err = strconv.Atoi(m["launches"]); err != nil {
 		return Deployment{}, fmt.Errorf("the deployment's record is damaged: launches is %q", m["launches"])
 	}
+	d.Replicas, _ = strconv.Atoi(m["replicas"]) // absent means none
+	d.Leases = splitLeases(m["leases"])
 	d.Caps.Live, _ = strconv.Atoi(m["live"]) // absent means no cap
 	return d, nil
 }
