@@ -54,13 +54,28 @@ const (
 	flight = 10_000
 )
 
+// numberTries is how often ids are taken that turn out to be those of other jobs, until somebody has to look at the store.
+const numberTries = 12
+
 // Submit writes new jobs and returns their ids in order. It costs a constant number of round trips per 10,000 jobs.
 // Whatever is repeated, by go-redis or by a user with the same key, makes no second job. After an error some of the jobs
 // may have been written: with a key, the same submission again completes them.
 func (s *Store) Submit(ctx context.Context, sub Submission) ([]job.ID, error) {
+	var taken *takenError
+	for try := range numberTries {
+		ids, err := s.submitOnce(ctx, sub, 1<<(2*try)-1)
+		if !errors.As(err, &taken) {
+			return ids, err
+		}
+	}
+	return nil, taken
+}
+
+// submitOnce numbers the jobs, passing over some ids, and writes them.
+func (s *Store) submitOnce(ctx context.Context, sub Submission, over int64) ([]job.ID, error) {
 	count := max(sub.Count, 1)
 	pipe := s.rdb.Pipeline()
-	last := pipe.IncrBy(ctx, deploymentPrefix+"id", int64(count))
+	last := pipe.IncrBy(ctx, deploymentPrefix+"id", int64(count)+over)
 	clock := pipe.Time(ctx)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, unavailable("number the job", err)
@@ -79,7 +94,15 @@ func (s *Store) Submit(ctx context.Context, sub Submission) ([]job.ID, error) {
 	}
 	ids := idsFrom(first, count)
 	for from := 0; from < count; from += flight {
-		if err := s.writeNew(ctx, sub, first, ids[from:min(from+flight, count)], job.TimeOf(clock.Val())); err != nil {
+		err := s.writeNew(ctx, sub, first, ids[from:min(from+flight, count)], job.TimeOf(clock.Val()))
+		var taken *takenError
+		if errors.As(err, &taken) {
+			if err := s.unnumber(ctx, sub, first, taken, ids[:min(from+flight, count)]); err != nil {
+				return nil, err
+			}
+			return nil, taken
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -89,6 +112,14 @@ func (s *Store) Submit(ctx context.Context, sub Submission) ([]job.ID, error) {
 		}
 	}
 	return ids, nil
+}
+
+// takenError says that ids are those of other jobs: the node of a cluster that counts has lost its last second, and others have
+// not.
+type takenError struct{ ids []job.ID }
+
+func (e *takenError) Error() string {
+	return fmt.Sprintf("the id %d was given again, though there is such a job: the count of ids is behind the jobs", e.ids[0])
 }
 
 func idsFrom(first job.ID, count int) []job.ID {
@@ -168,15 +199,16 @@ func (s *Store) writeNew(ctx context.Context, sub Submission, first job.ID, ids 
 	type call struct {
 		shard int
 		args  []any
+		reply *redis.Cmd
 	}
-	var calls []call
+	var calls []*call
 	for shard, ids := range byShard {
 		for part := range slices.Chunk(ids, batch) {
 			args, err := s.newArgs(sub, first, shard, part, nonce, now)
 			if err != nil {
 				return err
 			}
-			calls = append(calls, call{shard, args})
+			calls = append(calls, &call{shard: shard, args: args})
 		}
 	}
 	err := s.pipelined(ctx, s.lua.submit, func(pipe redis.Pipeliner) {
@@ -185,11 +217,44 @@ func (s *Store) writeNew(ctx context.Context, sub Submission, first job.ID, ids 
 			if sub.Key != "" {
 				keys = append(keys, s.keys.made(c.shard, first))
 			}
-			s.lua.submit.EvalSha(ctx, pipe, keys, c.args...)
+			c.reply = s.lua.submit.EvalSha(ctx, pipe, keys, c.args...)
 		}
 	})
 	if err != nil {
 		return unavailable("write the job", err)
+	}
+	taken := &takenError{}
+	for _, c := range calls {
+		of, err := c.reply.Slice()
+		if err != nil {
+			return unavailable("write the job", err)
+		}
+		for _, id := range of {
+			taken.ids = append(taken.ids, job.ID(asInt(id)))
+		}
+	}
+	if len(taken.ids) > 0 {
+		return taken
+	}
+	return nil
+}
+
+// unnumber is what is left to do when some ids of a submission are those of other jobs, before it is numbered anew: its other
+// jobs are cancelled, and its key is bound to those ids no longer.
+func (s *Store) unnumber(ctx context.Context, sub Submission, first job.ID, taken *takenError, ids []job.ID) error {
+	for _, id := range ids {
+		if slices.Contains(taken.ids, id) {
+			continue
+		}
+		if _, err := s.Cancel(ctx, id, "the store, which had to number its submission anew", 0); err != nil {
+			return err
+		}
+	}
+	if sub.Key == "" {
+		return nil
+	}
+	if err := s.lua.unbind.Run(ctx, s.rdb, []string{submissionKey(sub.Key)}, bound(sub, first)).Err(); err != nil {
+		return unavailable("unbind the key", err)
 	}
 	return nil
 }
@@ -203,7 +268,7 @@ func newNonce() string {
 
 // newArgs are the arguments of the submit script.
 func (s *Store) newArgs(sub Submission, first job.ID, shard int, ids []job.ID, nonce string, now job.Time) ([]any, error) {
-	args := []any{s.keys.prefix(shard), s.keys.shards, ms(firstDue), int64(keyLife.Seconds()), nil}
+	args := []any{s.keys.prefix(shard), s.keys.shards, ms(firstDue), int64(keyLife.Seconds()), nil, nonce}
 	for _, id := range ids {
 		req := sub.Request
 		req.Rank = int(id - first)

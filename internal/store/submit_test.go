@@ -226,3 +226,50 @@ func TestScriptsAreFoundAgain(t *testing.T) {
 		must[map[string]int64](t)(b.ChainReclaim(b.ctx, []string{"fleet"}, grace))
 	}
 }
+
+// TestG1_IDsOfOtherJobsAreNotGivenAgain ensures that a submission which is given the ids of jobs that there are, since the node of
+// a cluster that counts has lost its last second or more and their nodes have not, gets others: no job takes the place of
+// another one, none is accepted and not there, and a key belongs to the jobs that are told.
+func TestG1_IDsOfOtherJobsAreNotGivenAgain(t *testing.T) {
+	onBoth(t, 4, func(t *testing.T, b *bench) {
+		old := b.submit(t, 100)
+		before := map[job.ID]string{}
+		for _, id := range old {
+			before[id] = b.load(t, id).Nonce
+		}
+		one, two := typical(1), typical(1)
+		one.Name, two.Name = "one", "two"
+		var all []job.ID
+		for _, sub := range []Submission{{Request: one}, {Request: two, Count: 30}, {Request: one, Count: 30, Key: "k"}} {
+			b.must(t, b.rdb.Set(b.ctx, deploymentPrefix+"id", 80, 0).Err())
+			ids := must[[]job.ID](t)(b.Submit(b.ctx, sub))
+			if sub.Key != "" {
+				if again := must[[]job.ID](t)(b.Submit(b.ctx, sub)); !slices.Equal(ids, again) {
+					t.Errorf("the key gave %v, then %v", ids, again)
+				}
+			}
+			for i, id := range ids {
+				rec := b.load(t, id)
+				if rec.Name != sub.Request.Name || rec.Cancel != nil || must[job.Request](t)(b.Request(b.ctx, id)).Rank != i {
+					t.Errorf("job %d is %q, cancel %+v", id, rec.Name, rec.Cancel)
+				}
+			}
+			all = append(all, ids...)
+		}
+		for id, nonce := range before {
+			if rec := b.load(t, id); rec.Nonce != nonce || rec.Cancel != nil {
+				t.Errorf("job %d is another one now", id)
+			}
+		}
+		slices.Sort(all)
+		if n := len(all); n != 61 || len(slices.Compact(all)) != n || all[0] <= 100 {
+			t.Errorf("the new jobs are %v", all)
+		}
+		page := must[Page](t)(b.Find(b.ctx, Query{Limit: 500}))
+		for _, rec := range page.Jobs { // what was written under numbers that were not kept
+			if !slices.Contains(all, rec.ID) && before[rec.ID] == "" && rec.Cancel == nil {
+				t.Errorf("job %d would run, and nobody was told of it", rec.ID)
+			}
+		}
+	})
+}
