@@ -59,8 +59,12 @@ func (p *Provider) List(ctx context.Context, region string) ([]cloud.Node, error
 func (c *Cloud) list(
 	ctx context.Context, home, deployment, region string, at int64, there func(m record, at int64) bool,
 ) ([]cloud.Node, error) {
-	nodes := []cloud.Node{}
-	seen := map[string]bool{} // a scan may show a field twice
+	n, err := c.rdb.HLen(ctx, c.key("m:"+home)).Result()
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]cloud.Node, 0, n)
+	seen := make(map[string]bool, n) // a scan may show a field twice
 	zones := map[string]string{}
 	for cursor := uint64(0); ; {
 		all, next, err := c.rdb.HScan(ctx, c.key("m:"+home), cursor, "", page).Result()
