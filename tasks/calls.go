@@ -57,15 +57,21 @@ func (s Sites) limited(st *store.Store, m *metrics, worker string) Sites {
 // callerKey is where a context carries who makes a call.
 type callerKey struct{}
 
+// caller is who makes a call.
+type caller struct {
+	store.Caller
+	check func() error // whether it still may; nil for one that always may
+}
+
 // calling says who makes a call: it keeps its place in the line by that name.
-func calling(ctx context.Context, c store.Caller) context.Context {
+func calling(ctx context.Context, c caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
 func (d *driver) calling(ctx context.Context, call string, a *job.Attempt) context.Context {
-	return calling(ctx, store.Caller{
+	return calling(ctx, caller{store.Caller{
 		Name: fmt.Sprintf("%s:%d:%d:%d", call, d.job.ID, a.Task, a.Number), Priority: d.job.Priority, Later: call == "create",
-	})
+	}, d.check})
 }
 
 // waitOf is how long to wait before a call is tried that was not made; zero if err is anything else.
@@ -79,18 +85,23 @@ func waitOf(err error) time.Duration {
 
 // turn asks for the turn of a call.
 func (c *calls) turn(ctx context.Context, call, kind, region string) error {
-	by, ok := ctx.Value(callerKey{}).(store.Caller)
+	by, ok := ctx.Value(callerKey{}).(caller)
 	if !ok {
 		by.Name = call + ":" + c.worker // calls that all who wait for it share
 	}
 	bucket, rate := c.bucket(kind, region)
-	wait, err := c.store.Turn(ctx, bucket, rate, by)
+	wait, err := c.store.Turn(ctx, bucket, rate, by.Caller)
 	switch {
 	case err != nil:
 		return &cloud.Error{Op: call, Class: job.Throttled, Wait: time.Second, Err: fmt.Errorf("its turn is not known: %w", err)}
 	case wait > 0:
 		c.metrics.turns.WithLabelValues(c.Name(), kind).Inc()
 		return &cloud.Error{Op: call, Class: job.Throttled, Wait: wait, Err: fmt.Errorf("not called yet: %s in %s are limited to %g a second", kind+"s", orAll(region), rate.PerSecond)}
+	}
+	if by.check != nil { // to ask for the turn takes a moment, or long where Redis hangs: the lease may have run out meanwhile (G2)
+		if err := by.check(); err != nil {
+			return &cloud.Error{Op: call, Class: job.Transient, Wait: time.Second, Err: fmt.Errorf("not called: %w", err)}
+		}
 	}
 	c.metrics.calls.WithLabelValues(c.Name(), call).Inc()
 	return nil

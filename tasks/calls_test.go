@@ -12,6 +12,7 @@ import (
 	"github.com/outlast-dev/outlast/internal/cloud"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
+	"github.com/outlast-dev/outlast/lease"
 )
 
 // once is a rate that lets so many calls through, and no more while a test runs.
@@ -131,5 +132,41 @@ func TestG10_NoStoreIsNoVerdictOnACall(t *testing.T) {
 	cancel()
 	if err := w.sites["far"].Provider.Terminate(ctx, "r", cloud.Match{}); waitOf(err) <= 0 || !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestG2_LeaseIsLostWhileTheTurnIsAsked ensures that a driver which loses its lease while it asks for the turn of a call, as one
+// does whose Redis hangs just then, does not make that call.
+func TestG2_LeaseIsLostWhileTheTurnIsAsked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	made := 0
+	far := &rented{
+		name:      "far",
+		create:    func(cloud.Request) ([]cloud.Node, error) { made++; return nil, nil },
+		terminate: func(cloud.Match) error { made++; return nil },
+	}
+	for _, limits := range []Limits{{}, {Write: once(9)}} {
+		w := b.worker(func(c *Config) {
+			c.Sites = Sites{"far": site(far, nil)}
+			c.Sites["far"].Limits = limits
+		})
+		ids := b.submit(1)
+		d := b.begun(w, ids[0], job.PhaseIntent)
+		checks := 0
+		d.check = func() error {
+			if checks++; checks > 1 {
+				return lease.ErrLost
+			}
+			return nil
+		}
+		for _, kind := range []job.DoKind{job.DoCreate, job.DoTerminate} {
+			checks = 0
+			d.job.Record.Live = []job.Attempt{{Number: 1, Offer: job.Offer{Provider: "far", Region: "r"}}}
+			var seen job.Seen
+			if err := d.perform(t.Context(), job.Do{Kind: kind, Attempt: 1}, &seen); err != nil || made > 0 {
+				t.Errorf("%s: made %d calls, %v", kind, made, err)
+			}
+		}
 	}
 }

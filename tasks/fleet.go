@@ -153,7 +153,7 @@ func (w *Worker) collect(ctx context.Context, site *Site, region string, nodes [
 		orphans++
 		w.log.Warn().Str("provider", n.Provider).Str("machine", n.ID).Int64("job", int64(n.Job)).Int("attempt", n.Attempt).Str("why", verdict.Why).Msg("ending a machine that belongs to nobody")
 		w.metrics.collected.WithLabelValues(n.Provider).Inc()
-		err := site.Provider.Terminate(calling(ctx, store.Caller{Name: "collect:" + n.ID}), region, cloud.Match{Deployment: n.Deployment, Job: n.Job, NodeID: n.ID})
+		err := site.Provider.Terminate(calling(ctx, caller{Caller: store.Caller{Name: "collect:" + n.ID}}), region, cloud.Match{Deployment: n.Deployment, Job: n.Job, NodeID: n.ID})
 		if waitOf(err) > 0 {
 			break // the next tick goes on
 		}
