@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/job"
@@ -32,6 +33,9 @@ const DefaultMinAge = 30 * time.Second
 // machine must have been listed before the record was read, otherwise a new one looks like an orphan. A machine
 // whose provider does not say when it was made counts as old: to leave it alone for ever would cost money.
 //
+// A store that lost its last second knows less than there is. What it has forgotten, its job closes before it makes another
+// machine; but a job whose code runs may make none for days, and code may run on the forgotten one as well (G3).
+//
 // The collector and `enqueue machines` judge alike, by this one rule (G4).
 func Judge(n Node, r *job.Record, now time.Time, minAge time.Duration) Verdict {
 	if n.State.Ended() {
@@ -58,12 +62,16 @@ func judgeLiving(n Node, r *job.Record) Verdict {
 	case n.Task > r.Cur:
 		return Verdict{VerdictForgotten, fmt.Sprintf("job %d is still at task %d", n.Job, r.Cur)}
 	}
-	a := r.Attempt(n.Attempt)
+	a, started := r.Attempt(n.Attempt), r.Started()
 	switch newest := r.Tasks[r.Cur].Attempts; {
 	case a != nil && a.Phase == job.PhaseClosing:
 		return Verdict{VerdictClosing, a.Why.Text}
+	case a != nil && a == started && len(a.Nodes) > 0 && !slices.ContainsFunc(a.Nodes, func(of job.Node) bool { return of.ID == n.ID }):
+		return Verdict{VerdictOrphan, fmt.Sprintf("the code of attempt %d runs on another machine", n.Attempt)}
 	case a != nil:
 		return Verdict{Kind: VerdictOK}
+	case n.Attempt > newest && started != nil && r.Step == job.StepWatch && r.Look.Fails == 0 && r.Look.Misses == 0:
+		return Verdict{VerdictOrphan, fmt.Sprintf("attempt %d was forgotten, and the code runs in attempt %d", n.Attempt, started.Number)}
 	case n.Attempt > newest:
 		return Verdict{VerdictForgotten, fmt.Sprintf("attempt %d is newer than the record, which knows %d", n.Attempt, newest)}
 	default:

@@ -25,6 +25,10 @@ func TestJudge(t *testing.T) {
 	done.Step, done.Live = job.StepDone, nil
 	done.Tasks[0].Status, done.Tasks[1].Status = job.Succeeded, job.Cancelled
 
+	suspected, elsewhere := live(job.PhaseStarted), live(job.PhaseStarted)
+	suspected.Look.Fails = 1
+	elsewhere.Live[0].Nodes = []job.Node{{ID: "another"}}
+
 	for _, tc := range []struct {
 		name    string
 		task, n int
@@ -45,7 +49,11 @@ func TestJudge(t *testing.T) {
 		{"earlier attempt", 1, 1, cloud.Running, time.Hour, live(job.PhaseStarted), cloud.Verdict{Kind: cloud.VerdictOrphan, Why: "attempt 1 of job 7 is over"}},
 		{"earlier attempt, young", 1, 1, cloud.Running, time.Second, live(job.PhaseStarted), cloud.Verdict{Kind: cloud.VerdictOK, Why: "younger than 30s: not judged yet"}},
 		{"earlier attempt, on its way out", 1, 1, cloud.Stopping, time.Hour, live(job.PhaseStarted), cloud.Verdict{Kind: cloud.VerdictOrphan, Why: "attempt 1 of job 7 is over"}},
-		{"later attempt", 1, 3, cloud.Running, time.Hour, live(job.PhaseStarted), cloud.Verdict{Kind: cloud.VerdictForgotten, Why: "attempt 3 is newer than the record, which knows 2"}},
+		{"later attempt", 1, 3, cloud.Running, time.Hour, live(job.PhaseReady), cloud.Verdict{Kind: cloud.VerdictForgotten, Why: "attempt 3 is newer than the record, which knows 2"}},
+		{"later attempt, the code runs", 1, 3, cloud.Running, time.Hour, live(job.PhaseStarted), cloud.Verdict{Kind: cloud.VerdictOrphan, Why: "attempt 3 was forgotten, and the code runs in attempt 2"}},
+		{"later attempt, the code runs, young", 1, 3, cloud.Running, time.Second, live(job.PhaseStarted), cloud.Verdict{Kind: cloud.VerdictOK, Why: "younger than 30s: not judged yet"}},
+		{"later attempt, the code may not run", 1, 3, cloud.Running, time.Hour, suspected, cloud.Verdict{Kind: cloud.VerdictForgotten, Why: "attempt 3 is newer than the record, which knows 2"}},
+		{"its attempt runs elsewhere", 1, 2, cloud.Running, time.Hour, elsewhere, cloud.Verdict{Kind: cloud.VerdictOrphan, Why: "the code of attempt 2 runs on another machine"}},
 		{"earlier task", 0, 2, cloud.Running, time.Hour, live(job.PhaseStarted), cloud.Verdict{Kind: cloud.VerdictOrphan, Why: "task 0 of job 7 has ended"}},
 		{"later task", 2, 1, cloud.Running, time.Hour, live(job.PhaseStarted), cloud.Verdict{Kind: cloud.VerdictForgotten, Why: "job 7 is still at task 1"}},
 	} {
