@@ -5,6 +5,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -67,6 +68,9 @@ func Open(ctx context.Context, rdb redis.UniversalClient, w World) (*Cloud, erro
 	if err := w.check(); err != nil {
 		return nil, fmt.Errorf("the world of the sim provider: %w", err)
 	}
+	if _, several := rdb.(*redis.ClusterClient); several { // whose servers have a clock each
+		return nil, errors.New("the world of the sim provider needs a Redis of one server, not a cluster: name one as sim.redis")
+	}
 	w.ViewEvery, w.Keep = cmp.Or(w.ViewEvery, defaultViewEvery), cmp.Or(w.Keep, defaultKeep)
 	c := &Cloud{rdb: rdb, world: w, prefix: "sim:{" + w.Name + "}:"}
 	c.looks = &looks{cloud: c}
@@ -104,6 +108,10 @@ func (c *Cloud) found(ctx context.Context) error {
 	}
 	for _, z := range c.world.Zones {
 		if !z.Capacity.constant() {
+			n := z.Capacity.At(c.world.Seed, z.Name, time.Duration(t.UnixMilli()-c.began)*time.Millisecond)
+			if err := c.rdb.HSetNX(ctx, c.key("room"), z.Name, n).Err(); err != nil { // of a zone that is new in an old world
+				return err
+			}
 			continue
 		}
 		if err := c.run(ctx, luaCapacity, "", z.Name, z.Capacity.N, z.Notice.Milliseconds(), 0).Err(); err != nil {

@@ -409,3 +409,34 @@ func TestListOfManyPages(t *testing.T) {
 		t.Errorf("%d machines are listed, %d were made", len(got), len(ids))
 	}
 }
+
+// Ensure that a world can grow: a zone that is new in its file has room at once, whatever its capacity is made of.
+func TestWorldGrows(t *testing.T) {
+	t.Parallel()
+	w := open(t, small())
+	more := small()
+	more.Zones[1].Capacity.N = 2
+	more.Zones = append(more.Zones, more.Zones[0])
+	more.Zones[3].Name, more.Zones[3].Capacity = "east-c", sim.Capacity{Steps: []sim.Step{{At: 0, N: 2}}}
+	c, err := sim.Open(t.Context(), w.rdb, more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, zone := range []string{"east-b", "east-c"} {
+		r := request(job.ID(i+1), 1, 2)
+		r.Offer = offer("east", zone)
+		if _, err := c.Provider(deployment, "worker").Create(t.Context(), r); err != nil {
+			t.Errorf("%s: %v", zone, err)
+		}
+	}
+}
+
+// Ensure that a cluster is refused, since all time in a world must be of one clock.
+func TestClusterIsRefused(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer rdb.Close()
+	if _, err := sim.Open(t.Context(), rdb, small()); err == nil || !strings.Contains(err.Error(), "sim.redis") {
+		t.Errorf("error %v", err)
+	}
+}
