@@ -37,6 +37,7 @@ type Attempt struct {
 	Tries  int  `json:"tries,omitempty"`   // calls or looks in this phase, for its back-off
 	Reads  int  `json:"reads,omitempty"`   // clean reads in a row while closing, or misses in a row while booting
 	ReadAt Time `json:"read_at,omitempty"` // time of the view that was counted last
+	MissAt Time `json:"miss_at,omitempty"` // time of the last view that lacked a machine and was counted
 	TermAt Time `json:"term_at,omitempty"` // closing: when the provider took the order to end them
 	Stop   bool `json:"stop,omitempty"`    // closing: the user's code is to be told to end
 	StopAt Time `json:"stop_at,omitempty"` // closing: when it was told first

@@ -309,7 +309,7 @@ func (d *decision) close(a *Attempt, why Cause) {
 		return
 	}
 	a.Phase, a.ClosingAt, a.Why = PhaseClosing, d.now, why.brief()
-	a.Tries, a.Reads, a.ReadAt = 0, 0, 0
+	a.Tries, a.Reads, a.ReadAt, a.MissAt = 0, 0, 0, 0
 	if a.EndedAt.IsZero() && !a.StartedAt.IsZero() {
 		a.EndedAt = d.now
 	}

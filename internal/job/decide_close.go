@@ -95,7 +95,8 @@ func (d *decision) finishOff(a *Attempt) Do {
 		return d.retry(CodeProvider, s.Fault, maxCloseWait)
 	}
 	a.ReadAt = s.At
-	for _, n := range s.of(a.Task, a.Number) {
+	nodes := s.of(a.Task, a.Number)
+	for _, n := range nodes {
 		if n.State != NodeEnded {
 			return d.stillThere(a, n, s)
 		}
@@ -103,7 +104,10 @@ func (d *decision) finishOff(a *Attempt) Do {
 	if settled := a.TermAt.Add(s.Settle); s.At < settled {
 		return d.wait(Cause{Code: CodeClosing, Text: "waits until the provider's answers have settled"}, settled)
 	}
-	if a.Reads++; a.Reads < cleanReads {
+	if !d.provenGone(a, nodes, s) {
+		if again := s.confirms(a.MissAt); again > d.now {
+			return d.wait(Cause{Code: CodeClosing, Text: "looks once more whether the machine is gone"}, again)
+		}
 		return Do{Kind: DoSurvey, Newer: s.At + 1}
 	}
 	d.clear()
@@ -129,6 +133,16 @@ func (d *decision) untilFirm(firm Time) Do {
 	do := d.wait(Cause{Code: CodeClosing, Text: "keeps the machine until what is known of its end is on the disk of Redis"}, firm)
 	do.Leave = true
 	return do
+}
+
+// provenGone counts a view in which nothing of an attempt runs. Two that show its machines as ended are proof; where one is not
+// shown at all, it may be a lapse.
+func (d *decision) provenGone(a *Attempt, nodes []SeenNode, s *Survey) bool {
+	if len(nodes) < max(len(a.Nodes), 1) {
+		return s.miss(&a.Reads, &a.MissAt)
+	}
+	a.Reads++
+	return a.Reads >= cleanReads
 }
 
 // terminate orders the machines' end. It is tried for ever, and said so: a machine that cannot be ended costs money (G4).

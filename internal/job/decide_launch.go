@@ -238,9 +238,13 @@ func (d *decision) boot(a *Attempt) Do {
 		return d.retry(CodeProvider, s.Fault, maxCallWait)
 	}
 	a.ReadAt = s.At
-	switch nodes := s.of(d.Cur, a.Number); d.fate(a, nodes, s, &a.Reads) {
+	switch nodes := s.of(d.Cur, a.Number); d.fate(a, nodes, s, &a.Reads, &a.MissAt) {
 	case fateLost:
 		return d.abandon(a, Fault{Class: Capacity}, lostCause(nodes))
+	case fateMissing:
+		if do, yes := d.sooner(s, a.MissAt); yes {
+			return do
+		}
 	case fateAll:
 		d.ready(a, nodes)
 		if a.Phase == PhaseReady {
@@ -307,8 +311,14 @@ func (d *decision) startFailed(a *Attempt, f *Fault) Do {
 	}
 	if s.At > a.ReadAt {
 		a.ReadAt = s.At
-		if nodes := s.of(d.Cur, a.Number); d.fate(a, nodes, s, &a.Reads) == fateLost {
+		nodes := s.of(d.Cur, a.Number)
+		switch d.fate(a, nodes, s, &a.Reads, &a.MissAt) {
+		case fateLost:
 			return d.abandon(a, Fault{Class: Capacity}, lostCause(nodes))
+		case fateMissing:
+			if do, yes := d.sooner(s, a.MissAt); yes {
+				return do
+			}
 		}
 	}
 	switch late := d.now.Sub(a.ReadyAt) > d.rules.BootTimeout; {
@@ -340,7 +350,7 @@ func (d *decision) started(a *Attempt) Do {
 	if recovered {
 		t.Recoveries++
 	}
-	a.Phase, a.StartedAt, a.Tries, a.Reads = PhaseStarted, d.now, 0, 0
+	a.Phase, a.StartedAt, a.Tries, a.Reads, a.MissAt = PhaseStarted, d.now, 0, 0, 0
 	t.Search = t.Search.Won(d.now)
 	d.Look = Look{Every: d.rules.Quick.Milliseconds()}
 	d.clear()

@@ -55,7 +55,7 @@ func agentLost() Cause {
 func (d *decision) answered(p *Probe) {
 	d.Look.Fails, d.Look.FailSince = 0, 0
 	if p.State == RunAlive {
-		d.Look.Misses = 0
+		d.Look.Misses, d.Look.MissAt = 0, 0
 	}
 }
 
@@ -105,16 +105,21 @@ func (d *decision) suspect(a *Attempt, p *Probe) Do {
 	case s.Fault != nil: // nobody answers, so the trouble may be ours: a pause, and no probe that counts (G10)
 		return d.later()
 	}
-	d.Look.Fails++
-	if d.Look.FailSince.IsZero() {
-		d.Look.FailSince = d.now
-	}
 	nodes := s.of(d.Cur, a.Number)
 	if s.At > d.Look.ViewAt {
 		d.Look.ViewAt = s.At
-		if d.fate(a, nodes, s, &d.Look.Misses) == fateLost {
+		switch d.fate(a, nodes, s, &d.Look.Misses, &d.Look.MissAt) {
+		case fateLost:
 			return d.lose(a, lostCause(nodes))
+		case fateMissing:
+			if do, yes := d.sooner(s, d.Look.MissAt); yes {
+				return do
+			}
 		}
+	}
+	d.Look.Fails++
+	if d.Look.FailSince.IsZero() {
+		d.Look.FailSince = d.now
 	}
 	if d.Look.Fails >= d.rules.Probes && d.now.Sub(d.Look.FailSince) >= d.rules.ProbeTime {
 		return d.lose(a, Cause{
@@ -146,10 +151,13 @@ func (d *decision) check(a *Attempt, newer Time) (Do, bool) {
 	}
 	d.Look.ViewAt = s.At
 	nodes := s.of(d.Cur, a.Number)
-	switch d.fate(a, nodes, s, &d.Look.Misses) {
+	switch d.fate(a, nodes, s, &d.Look.Misses, &d.Look.MissAt) {
 	case fateLost:
 		return d.lose(a, lostCause(nodes)), true
 	case fateMissing: // one read is no proof: ask for another
+		if do, yes := d.sooner(s, d.Look.MissAt); yes {
+			return do, true
+		}
 		return d.soon(d.rules.Quick), true
 	}
 	if a.Exit != nil && slices.ContainsFunc(nodes, func(n SeenNode) bool { return n.State == NodeStopping }) {
@@ -256,9 +264,9 @@ const (
 	fateLost                // one is gone for certain, or going
 )
 
-// fate compares an attempt with a view. misses counts the views in a row that lacked a machine: two of them, after
-// the provider's answers have settled, are proof.
-func (d *decision) fate(a *Attempt, nodes []SeenNode, s *Survey, misses *int) fate {
+// fate compares an attempt with a view. misses and at remember the views in a row that lacked a machine, after the provider's
+// answers have settled; see Survey.miss.
+func (d *decision) fate(a *Attempt, nodes []SeenNode, s *Survey, misses *int, at *Time) fate {
 	result := fateAll
 	for _, n := range nodes {
 		switch n.State {
@@ -274,16 +282,36 @@ func (d *decision) fate(a *Attempt, nodes []SeenNode, s *Survey, misses *int) fa
 		}
 	}
 	if len(nodes) >= max(len(a.Nodes), 1) {
-		*misses = 0
+		*misses, *at = 0, 0
 		return result
 	}
-	if s.At < a.CreatedAt.Add(s.Settle) {
-		return fateMissing
-	}
-	if *misses++; *misses >= cleanReads {
+	if s.At > a.CreatedAt.Add(s.Settle) && s.miss(misses, at) {
 		return fateLost
 	}
 	return fateMissing
+}
+
+// miss counts a view that lacks a machine: n of them in a row, the last one at a time. It returns true when the machine is
+// proven gone. One list may be short or lag, so it takes a second one apart from it, soon enough that it is no other lapse of
+// the same kind. Where nobody could look so soon, a row of them does.
+func (s *Survey) miss(n *int, at *Time) (gone bool) {
+	if *n > 0 && s.At < s.confirms(*at) {
+		return false
+	}
+	soon := *n > 0 && s.At <= s.confirms(*at).Add(soonEnough)
+	*n, *at = *n+1, s.At
+	return soon || *n >= missesInARow
+}
+
+// confirms is from when on a view confirms that a machine was missing from an earlier one: no single lapse of the provider
+// lasts so long.
+func (s *Survey) confirms(miss Time) Time { return miss.Add(max(s.Settle, lapse)) }
+
+// sooner asks for another view in this very look, when a lapse is over: the next look may come too late to tell it from another
+// one.
+func (d *decision) sooner(s *Survey, miss Time) (Do, bool) {
+	over := miss.Add(lapse)
+	return Do{Kind: DoSurvey, Newer: over}, !miss.IsZero() && s.At < over && over.Sub(d.now) <= lapse
 }
 
 // lostCause explains a lost attempt with the provider's words.

@@ -141,7 +141,7 @@ func TestLaunchSteps(t *testing.T) {
 		{"up after too long is up", old(job.PhaseBooting, 1), job.Seen{Slot: &yes, Survey: &job.Survey{At: now, Nodes: runs}}, job.DoNext, job.StepLaunch, job.PhaseReady},
 		{"no view is no verdict on a boot, however long", old(job.PhaseBooting, 1), job.Seen{Slot: &yes, Survey: &job.Survey{At: now, Fault: fault(job.Transient)}}, job.DoWait, job.StepLaunch, job.PhaseBooting},
 		{"taken while booting is closed", launching(job.PhaseBooting, at), job.Seen{Slot: &yes, Survey: stopping}, job.DoNext, job.StepRecover, job.PhaseClosing},
-		{"missing in one view is no proof", launching(job.PhaseBooting, at), job.Seen{Slot: &yes, Survey: clean}, job.DoWait, job.StepLaunch, job.PhaseBooting},
+		{"missing in one view is no proof, and is looked at again", launching(job.PhaseBooting, at), job.Seen{Slot: &yes, Survey: clean}, job.DoSurvey, job.StepLaunch, job.PhaseBooting},
 		{"ready is started", launching(job.PhaseReady, at), job.Seen{Slot: &yes}, job.DoStart, job.StepLaunch, job.PhaseReady},
 		{"started runs", launching(job.PhaseReady, at), job.Seen{Slot: &yes, Start: &job.Probe{Attempt: 1, At: now, State: job.RunAlive}}, job.DoWait, job.StepWatch, job.PhaseStarted},
 		{"ended at once runs too, for the watch to judge", launching(job.PhaseReady, at), job.Seen{Slot: &yes, Start: &job.Probe{Attempt: 1, At: now, State: job.RunExited, Exit: &job.Exit{Stage: "run"}}}, job.DoWait, job.StepWatch, job.PhaseStarted},

@@ -22,7 +22,7 @@ func TestAnyJobInAnyWorld(t *testing.T) {
 			Lost: percent(t, "lost", 40), Refused: percent(t, "refused", 30), Limited: percent(t, "limited", 30), Capacity: percent(t, "capacity", 60),
 			Denied: percent(t, "denied", 3), Outage: percent(t, "outage", 3), Silence: percent(t, "silence", 10),
 			Preempt: percent(t, "preempt", 20), Notice: percent(t, "notice", 100), StartLost: percent(t, "start lost", 30),
-			Archive: percent(t, "archive", 60), NoSlot: percent(t, "no slot", 30),
+			Archive: percent(t, "archive", 60), Short: percent(t, "short", 10), NoSlot: percent(t, "no slot", 30),
 		})
 		w.settle = time.Duration(rapid.IntRange(0, 20).Draw(t, "settle")) * time.Second
 		w.plan = somePlan(w)

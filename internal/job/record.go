@@ -93,6 +93,7 @@ type Look struct {
 	Fails     int   `json:"fails,omitempty"`      // probes without an answer, in a row
 	FailSince Time  `json:"fail_since,omitempty"` // first of them
 	Misses    int   `json:"misses,omitempty"`     // views without one of the machines, in a row
+	MissAt    Time  `json:"miss_at,omitempty"`    // the last of those
 	ViewAt    Time  `json:"view_at,omitempty"`    // the view that was counted last
 	ExitAt    Time  `json:"exit_at,omitempty"`    // when a failing exit was first seen
 	Tail      int64 `json:"tail,omitempty"`       // bytes of the log that were copied to the live tail

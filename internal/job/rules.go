@@ -41,6 +41,9 @@ const (
 	crashSoon    = time.Minute // a failure within this of the start counts as a crash
 	maxCrashWait = 5 * time.Minute
 	cleanReads   = 2                // views without a machine that prove it gone: one may be stale or a provider's lapse
+	lapse        = time.Second      // of a provider's list, in which it lacks a machine: longer than one lasts
+	soonEnough   = 4 * time.Second  // after it a view that lacks the machine again is no lapse of its own
+	missesInARow = 5                // views without a machine that prove it gone, however far apart
 	pauseTime    = 10 * time.Second // until another worker may try what one cannot
 	slotRecheck  = 30 * time.Second // a granted slot wakes the job; this is for a grant that got lost
 	maxCallWait  = 30 * time.Second

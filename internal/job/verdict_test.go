@@ -90,7 +90,8 @@ func TestG6_ViewsWithoutAMachineThatAnswers(t *testing.T) {
 }
 
 // TestG6_GoneNeedsTwoCleanViews ensures that closing ends with two views without the machine, both newer than the
-// order and the time in which the provider's answers settle; a view with it, or none, starts the count again.
+// order and the time in which the provider's answers settle, and as far apart; a view with it, or none, starts the count again.
+// Two that show it as ended need not lie apart.
 func TestG6_GoneNeedsTwoCleanViews(t *testing.T) {
 	t.Parallel()
 	at := job.Time(100_000)
@@ -115,7 +116,9 @@ func TestG6_GoneNeedsTwoCleanViews(t *testing.T) {
 		{"first", job.Survey{At: at + 6600, Settle: settle}, 1, false},
 		{"still there", job.Survey{At: at + 6610, Settle: settle, Nodes: []job.SeenNode{node}}, 0, false},
 		{"first", job.Survey{At: at + 6620, Settle: settle, Nodes: []job.SeenNode{ended}}, 1, false},
-		{"second", job.Survey{At: at + 6630, Settle: settle}, 0, true},
+		{"too soon after the one without it", job.Survey{At: at + 6630, Settle: settle}, 1, false},
+		{"still too soon", job.Survey{At: at + 11_599, Settle: settle}, 1, false},
+		{"as late as must be", job.Survey{At: at + 11_600, Settle: settle}, 0, true},
 	} {
 		rec.Wait.Until = 0
 		next, _ := job.Decide(rec, job.Seen{Survey: &view.survey}, job.DefaultRules, view.survey.At+10)

@@ -20,6 +20,7 @@ type chances struct {
 	Limited   int // the turn of a call has not come, and it is not made
 	Capacity  int // a create finds no capacity
 	Denied    int // a create is refused for good
+	Short     int // a machine is missing from lists for a moment
 	Outage    int // an outage of the provider begins, at a list
 	Silence   int // an agent stops answering for a while, at a probe
 	Preempt   int // the provider takes a machine, at a probe
@@ -54,6 +55,7 @@ type vm struct {
 	leaving, ends job.Time // shown as stopping; nothing runs on it any more
 	gone          job.Time // not shown any more
 	notice        job.Time // word that it will be taken
+	omitted       job.Time // lists lack it until then
 	silent        job.Time // its agent does not answer until then
 	answered      job.Time // its agent did last, and a driver lived to say so
 	taken         bool     // by the provider
@@ -133,6 +135,12 @@ func (w *world) list(regions []string) *job.Survey {
 		return s
 	}
 	for _, v := range w.vms {
+		if w.now >= v.omitted.Add(5*time.Second) && w.chance(w.Short) {
+			v.omitted = w.now.Add(w.within(time.Second))
+		}
+		if w.now < v.omitted {
+			continue
+		}
 		at := w.now.Add(-w.within(w.settle / 2)) // the other half is for machines that appear late
 		if state, shown := v.state(at); shown && (len(regions) == 0 || slices.Contains(regions, v.offer.Region)) {
 			s.Nodes = append(s.Nodes, v.seen(state))
