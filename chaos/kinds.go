@@ -73,6 +73,11 @@ var kinds = []kind{
 		o.right(succeeded, "succeeded")
 		o.Lines = []string{"begin long", "end long"}
 	}},
+	{"heeds no TERM", 8, func(d dice, p pace, o *order) { // so that it runs on until its machine goes, while the next one is ready
+		o.one(task{run: append([]step{{deaf: true}}, works("deaf", d.between(p.long/2, p.long))...), spot: true})
+		o.right(succeeded, "succeeded")
+		o.Lines = []string{"begin deaf", "end deaf"}
+	}},
 	{"secret", 6, func(d dice, p pace, o *order) {
 		o.one(task{setup: works("setup", p.short/4), run: append([]step{{tell: true}}, works("secret", d.between(p.short/4, p.short))...), spot: true, secret: true})
 		o.right(succeeded, "succeeded")
@@ -113,7 +118,11 @@ var kinds = []kind{
 		o.right(failed, "user_exit")
 	}},
 	{"cancelled", 16, func(d dice, p pace, o *order) {
-		o.one(task{run: []step{echo("begin cancelled"), sleep(time.Hour)}, spot: true})
+		run := []step{echo("begin cancelled"), sleep(time.Hour)}
+		if d.oneIn(3) {
+			run = append([]step{{deaf: true}}, run...)
+		}
+		o.one(task{run: run, spot: true})
 		o.cancel = &moment{after: d.between(0, p.short), grace: d.between(0, time.Second)}
 		if d.oneIn(2) {
 			o.cancel.status = running

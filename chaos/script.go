@@ -11,6 +11,7 @@ type step struct {
 	echo  string
 	sleep time.Duration
 	exit  int  // 0: goes on
+	deaf  bool // does not heed TERM from here on
 	tell  bool // prints the secret, where code can
 	until int  // exits only while OUTLAST_ATTEMPT is smaller; 0: always
 }
@@ -32,6 +33,8 @@ func plain(steps []step) string {
 			fmt.Fprintf(&b, "echo %s\n", s.echo)
 		case s.sleep > 0:
 			fmt.Fprintf(&b, "sleep %.3f\n", s.sleep.Seconds())
+		case s.deaf:
+			b.WriteString("trap '' TERM\n")
 		case s.tell:
 			b.WriteString("echo the key is safe\n")
 		case s.until > 0:
