@@ -25,9 +25,9 @@ test: redis valkey browser ## all tests, with the race detector
 	go test -race -parallel 8 -timeout 14m $$(go list ./... | grep -vE '/(tasks|worker|browsertest)$$')
 	go test -race -p 1 -parallel 8 -timeout 14m $(WHOLE)
 
-# SEED=n runs the same again, CHAOS=long takes half an hour.
+# SEED=n runs the same again, CHAOS=long takes half an hour, FOR=90s as long as that.
 chaos: redis ## the fault suite: everything that can break breaks at random while jobs run, and a judge looks at all of it
-	go run ./chaos -seed $(or $(SEED),0) $(if $(filter long,$(CHAOS)),-size long -for 30m -race,-size ci -for 3m)
+	go run ./chaos -seed $(or $(SEED),0) $(if $(filter long,$(CHAOS)),-size long -for $(or $(FOR),30m) -race,-size ci -for $(or $(FOR),3m))
 
 man: build ## write the man pages to bin/man
 	$(BIN)/enqueue man $(BIN)/man
