@@ -7,10 +7,10 @@ LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GO      := CGO_ENABLED=0 go
 BIN     := bin
 
-.PHONY: help build demo test chaos man docs lint bench clean redis valkey browser screens
+.PHONY: help build demo test chaos chaos-planted man docs lint bench clean redis valkey browser screens
 
 help: ## show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-13s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/enqueue and bin/worker
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./enqueue ./worker
@@ -28,6 +28,10 @@ test: redis valkey browser ## all tests, with the race detector
 # SEED=n runs the same again, CHAOS=long takes half an hour, FOR=90s as long as that.
 chaos: redis ## the fault suite: everything that can break breaks at random while jobs run, and a judge looks at all of it
 	go run ./chaos -seed $(or $(SEED),0) $(if $(filter long,$(CHAOS)),-size long -for $(or $(FOR),30m) -race,-size ci -for $(or $(FOR),3m))
+
+chaos-planted: redis ## show that the fault suite finds a bug in each guarantee: BUG=G3 for one
+	OUTLAST_PLANT=G2 go test -tags planted -count 1 -v -run TestG2_PlantedBugIsFound ./chaos/linear
+	go test -tags planted -count 1 -timeout 30m -v -run 'TestPlantedBugsAreFound/$(BUG)' ./chaos
 
 man: build ## write the man pages to bin/man
 	$(BIN)/enqueue man $(BIN)/man

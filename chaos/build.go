@@ -21,7 +21,7 @@ var versions = [2]string{"v0.0.1-chaos", "v0.0.2-chaos"}
 // is to be on, and with the race detector if that is asked for.
 func build(ctx context.Context, dir string, o options) (binaries, error) {
 	b := binaries{enqueue: filepath.Join(dir, "enqueue")}
-	if err := compile(ctx, b.enqueue, "./enqueue", versions[0], options{}); err != nil {
+	if err := compile(ctx, b.enqueue, "./enqueue", versions[0], options{source: o.source}); err != nil {
 		return b, err
 	}
 	for i, v := range versions {

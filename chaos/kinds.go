@@ -32,6 +32,7 @@ type task struct {
 	maxRun     time.Duration
 	maxWait    time.Duration
 	secret     bool
+	unheeding  bool // is told of no notice, and runs on until its machine goes
 }
 
 // moment says when a job is cancelled.
@@ -142,6 +143,20 @@ var kinds = []kind{
 		o.one(task{run: []step{echo("never")}, zone: emptyZone, maxWait: d.between(p.short, 3*p.short)})
 		o.right(noResource, "max_wait")
 	}},
+	{"waits for long", 3, func(_ dice, p pace, o *order) {
+		o.one(task{run: []step{echo("never")}, zone: emptyZone, maxWait: 10 * p.short})
+		o.right(noResource, "max_wait")
+	}},
+	{"cancelled while it waits", 4, func(d dice, p pace, o *order) {
+		o.one(task{run: []step{echo("never")}, zone: emptyZone, maxWait: 10 * p.short})
+		o.cancel = &moment{after: d.between(0, p.short)}
+		o.right(cancelled, "cancelled").right(noResource, "max_wait")
+	}},
+	{"heeds no notice", 6, func(d dice, p pace, o *order) {
+		o.one(task{run: works("unheeding", d.between(p.long/2, p.long)), spot: true, unheeding: true})
+		o.right(succeeded, "succeeded")
+		o.Lines = []string{"begin unheeding", "end unheeding"}
+	}},
 	{"runs too long", 5, func(_ dice, p pace, o *order) {
 		o.one(task{run: []step{echo("begin too long"), sleep(time.Hour)}, spot: true, maxRun: p.short})
 		o.right(failed, "max_duration")
@@ -214,6 +229,9 @@ func (o *order) file(shared string) string {
 			res["priority"] = o.Priority
 		}
 		doc["resources"] = res
+		if t.unheeding {
+			doc["on_notice"] = "none"
+		}
 		if t.maxRun > 0 {
 			doc["max_duration"] = whole(t.maxRun)
 		}

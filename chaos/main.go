@@ -32,6 +32,7 @@ type options struct {
 	dir     string // where the histories lie
 	judge   string // folder of a history to judge, instead of a run
 	bin     string // where the programs are kept, for several runs
+	patient time.Duration
 }
 
 // list is a flag of names with commas between them.
@@ -58,6 +59,7 @@ func readOptions(args []string) (options, error) {
 	f.Var(list{&o.faults}, "faults", "only faults of these names, with commas between them; 'none' for none")
 	f.Var(list{&o.kinds}, "kinds", "only jobs of these kinds, with commas between them")
 	f.Var(list{&o.rounds}, "rounds", "only rounds of these kinds: single, sentinel")
+	f.DurationVar(&o.patient, "patience", 0, "how long all may take to come to its end; a longer time is a violation (default: as the size says)")
 	f.StringVar(&o.source, "source", ".", "folder of the source")
 	f.StringVar(&o.judge, "judge", "", "judge the history in this folder once more, and run nothing")
 	f.StringVar(&o.bin, "bin", "", "folder of programs of an earlier run, or for those of this one (default: build anew)")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,6 +55,7 @@ func newRound(o options, p part, i int, dir string, bin binaries) *round {
 		opts: o, size: sizes[o.size], bin: bin, name: fmt.Sprintf("%d-%s", i+1, p.kind), seed: newDice(o.seed, fmt.Sprint("round ", i)).Uint64(),
 		lasts: p.lasts, providers: []string{local, simul},
 	}
+	r.size.patience = cmp.Or(o.patient, r.size.patience)
 	r.dir = filepath.Join(dir, r.name)
 	r.wounds.held, r.tally = map[string]bool{}, map[string]int{}
 	if p.kind == roundSentinel {

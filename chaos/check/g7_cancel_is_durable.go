@@ -16,7 +16,7 @@ const honour = driveWithin + 10*time.Second
 func cancelIsDurable(f *file, report func(Violation)) {
 	for _, c := range f.Cancels {
 		j := f.jobs[c.Job]
-		if c.Got == 0 || j == nil || j.Missing != "" {
+		if c.Got == 0 || c.Late || j == nil || j.Missing != "" {
 			continue
 		}
 		start := f.deadline(c.Got, f.Run.Times.Lease+lateStart, either(stopsSome, ofCloud("dial")))
@@ -28,6 +28,9 @@ func cancelIsDurable(f *file, report func(Violation)) {
 			} else if r.to > stop {
 				report(Violation{Job: c.Job, At: r.from, Text: "its code ran on after its cancel was acknowledged " + f.clock(c.Got), Evidence: fmt.Sprintf("attempt %d on %s%s", r.attempt, r.where, f.until(r))})
 			}
+		}
+		if !finals[j.Status] && f.Run.EndedAt > stop {
+			report(Violation{Job: c.Job, At: c.Got, Text: fmt.Sprintf("its cancel was acknowledged %s, and it is still %s", f.clock(c.Got), j.Status), Evidence: standing(j)})
 		}
 		if finals[j.Status] && j.Status != cancelled && !endedBefore(runs, at(j.Ended), c, stop) {
 			report(Violation{Job: c.Job, At: c.Got, Text: fmt.Sprintf("its cancel was acknowledged %s, and it is %s", f.clock(c.Got), j.Status), Evidence: fmt.Sprintf("it was %s when it was cancelled; %s", c.Saw, cause(j.Cause))})

@@ -164,6 +164,8 @@ func TestG7_JudgeOfCancels(t *testing.T) {
 		{"code that was quicker", change(ran(), func(s *story) {
 			s.Cancels = []history.Cancel{{At: sec(7), Got: sec(7.5), Job: 1, Saw: "RUNNING"}}
 		}), ""},
+		{"a job that has not ended", change(stopped(), func(s *story) { s.job().Status, s.Ledger = "STARTING", nil }), "still STARTING"},
+		{"a cancel that came too late", change(ran(), func(s *story) { s.Cancels = []history.Cancel{{At: sec(3), Got: sec(3), Job: 1, Late: true}} }), ""},
 		{"a cancel that was never acknowledged", change(stopped(), func(s *story) { s.job().Status, s.Cancels[0].Got = "SUCCEEDED", 0 }), ""},
 	})
 }
