@@ -17,6 +17,7 @@ type file struct {
 	machines map[string]*machine       // of the sim, by name
 	runs     map[int64][]run           // times in which the user's code ran, by job and start
 	accepted []int64                   // jobs, in order
+	shared   []int64                   // jobs that more than one submission was told to be its own
 }
 
 func open(h history.History) *file {
@@ -26,6 +27,9 @@ func open(h history.History) *file {
 	}
 	for i := range h.Submissions {
 		for _, id := range h.Submissions[i].Jobs {
+			if old := f.asked[id]; old != nil && old.Key != h.Submissions[i].Key {
+				f.shared = append(f.shared, id)
+			}
 			f.asked[id] = &h.Submissions[i]
 			f.accepted = append(f.accepted, id)
 		}

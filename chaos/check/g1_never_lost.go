@@ -8,9 +8,13 @@ import (
 	"github.com/outlast-dev/outlast/chaos/history"
 )
 
-// neverLost: a job that was accepted is known at the end, has ended with a status and a cause that are right for it, and was
-// never due for longer than 20 s without anybody taking it while somebody could; nor did a chain of ticks stand still so long.
+// neverLost: a job that was accepted is of one submission, is known at the end, has ended with a status and a cause that are
+// right for it, and was never due for longer than 20 s without anybody taking it while somebody could; nor did a chain of ticks
+// stand still so long.
 func neverLost(f *file, report func(Violation)) {
+	for _, id := range f.shared {
+		report(Violation{Job: id, Text: "two submissions were told that it is theirs, so one of them is lost", Evidence: "key " + f.asked[id].Key + " is the last of them"})
+	}
 	for _, id := range f.accepted {
 		j, asked := f.jobs[id], f.asked[id]
 		switch {

@@ -50,6 +50,11 @@ func (f *file) staleCalls(id int64, report func(Violation)) {
 			if e.By != "" {
 				ordered[k] = e
 			}
+		case "started_again": // refused by the machine, but asked for
+			report(Violation{
+				Job: id, At: e.At, Text: e.By + " would have started another attempt's code on the machine of one",
+				Evidence: fmt.Sprintf("machine %s of attempt %d, token %s", e.Machine, e.Attempt, e.Token),
+			})
 		case "start":
 			if m.ordered != 0 && e.At.Sub(m.ordered) > f.Run.Times.Lease+lateStart {
 				report(Violation{

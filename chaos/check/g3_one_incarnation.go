@@ -1,11 +1,15 @@
 package check
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // oneIncarnation: the user's code of a job, of all its tasks and attempts, never ran twice at a time: neither by the ledger
 // of the sim nor by what code on local machines wrote, and no code found the lock of its job held by another one.
 func oneIncarnation(f *file, report func(Violation)) {
-	for _, id := range f.accepted {
+	for _, id := range slices.Sorted(maps.Keys(f.runs)) { // also of jobs that no client was told of
 		var longest run // of those so far, the one that ends last
 		for i, r := range f.runs[id] {
 			if i > 0 && r.from < longest.to {

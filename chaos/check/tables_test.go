@@ -26,6 +26,10 @@ func TestG1_JudgeOfLostJobs(t *testing.T) {
 	}
 	judged(t, "G1", []verdict{
 		{"a job that nobody knows", change(ran(), func(s *story) { s.Jobs = nil }), "nothing is known of it"},
+		{"a job of two submissions", change(ran(), func(s *story) {
+			s.Submissions = append(s.Submissions, s.Submissions[0])
+			s.Submissions[1].Key = "another"
+		}), "two submissions"},
 		{"a job that the client does not find", change(ran(), func(s *story) { s.job().Missing = "no job 1" }), "does not find it"},
 		{"a damaged record", change(ran(), func(s *story) { s.job().Damaged = true }), "cannot be read"},
 		{"a job without an end", change(ran(), func(s *story) { s.job().Status = "RECOVERING" }), "has not ended"},
@@ -55,6 +59,7 @@ func TestG2_JudgeOfStaleDrivers(t *testing.T) {
 			s.tell(2, "create", "h", 1, "").tell(2, "terminate", "h", 1, "undone").tell(3, "terminated", "h", 1, "").tell(4, "create", "m1", 1, "").tell(9, "terminated", "m1", 1, "")
 			s.Ledger[1].By = ""
 		}), ""},
+		{"another attempt's code for the same machine", ran().tell(5, "started_again", "m1", 1, ""), "would have started"},
 		{"a status from nowhere", ran().status(10, "RUNNING", "RECOVERING", preempted), "had been SUCCEEDED"},
 		{"an older commit on top", ran().note(2, why("notice", "late", "")), "decided before others"},
 		{"an attempt begun twice", change(taken(), func(s *story) {
@@ -83,6 +88,7 @@ func TestG3_JudgeOfDoubles(t *testing.T) {
 		{"a second start while the first runs", recovered(preempted).tell(12, "preempted", "m1", 1, ""), "while that of attempt 1 still ran"},
 		{"a machine that never ended", recovered(preempted), "which never ended"},
 		{"a run that was asked to stop runs on", taken().tell(11, "create", "m3", 3, "").tell(18.5, "start", "m3", 3, endsAt(30, 0)), "attempt 3 started"},
+		{"a job that no client was told of", change(recovered(preempted).tell(12, "preempted", "m1", 1, ""), func(s *story) { s.Submissions = nil }), "while that of attempt 1 still ran"},
 		{"the same machine twice", ran().tell(5, "start", "m1", 1, endsAt(8, 0)), "attempt 1 started"},
 		{"local code, one after the other", local(trace(1, "start", 1), trace(2, "beat", 1), trace(5, "start", 2), trace(6, "end", 2)), ""},
 		{"local code at the same time", local(trace(1, "start", 1), trace(5, "start", 2), trace(6, "beat", 1)), "attempt 2 started"},
