@@ -7,7 +7,7 @@ LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GO      := CGO_ENABLED=0 go
 BIN     := bin
 
-.PHONY: help build demo test chaos chaos-planted man docs lint bench clean redis valkey browser screens
+.PHONY: help build demo test chaos chaos-planted man docs lint bench bench-scale clean redis valkey browser screens
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-13s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ lint: ## formatting, vet and the linters, with the rules of the rooms
 
 bench: build redis ## measure what docs/performance.md tells, on this machine
 	go run ./bench $(BENCH)
+
+bench-scale: build redis ## measure how large a fleet holds, and what storms do to it
+	go run ./bench/scale $(SCALE)
 
 clean: ## remove what was built
 	rm -rf $(BIN)

@@ -19,6 +19,7 @@ type metrics struct {
 	moves, errors, retention                *prometheus.CounterVec
 	told, calls, turns                      *prometheus.CounterVec
 	orphans                                 *prometheus.GaugeVec
+	lateness                                prometheus.Histogram
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -45,6 +46,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		calls:        vec("provider_calls_total", "Calls of providers.", "provider", "call"),
 		turns:        vec("provider_turns_missed_total", "Calls of providers that were put off, since the limit of calls was reached.", "provider", "kind"),
 		errors:       vec("provider_errors_total", "Failed calls of providers.", "provider", "class"),
+		lateness: f.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "outlast", Name: "look_lateness_seconds", Help: "From when a job was due to when its look began.",
+			Buckets: []float64{.05, .1, .2, .3, .4, .5, .6, .7, .8, .9, 1, 1.25, 1.5, 2, 3, 5, 10, 15, 30, 60, 300},
+		}),
 		orphans: f.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "outlast", Name: "machines_orphaned", Help: "Machines in the last view that belong to nobody.",
 		}, []string{"provider", "region"}),

@@ -24,21 +24,25 @@ func (w *Worker) watch(ctx context.Context, chain string) (time.Duration, error)
 		return 0, err
 	}
 	for ctx.Err() == nil {
-		due, err := w.store.Claim(ctx, shard, claimBatch, w.every/2, w.claim, lineGrace)
+		due, err := w.store.Take(ctx, shard, claimBatch, w.every/2, w.claim, lineGrace)
 		if err != nil {
 			return w.every, err
 		}
 		claimed := time.Now()
-		for _, corrupt := range due.Corrupt {
-			w.metrics.corrupt.Inc()
-			w.log.Error().Err(corrupt).Msg("a record is damaged and its job is left alone")
-		}
-		err = errors.Join(w.redispatch(ctx, due.Acts), w.lookAll(ctx, shard, due.Jobs, claimed))
+		w.tellCorrupt(due.Corrupt)
+		err = errors.Join(w.redispatch(ctx, due.Acts), w.askAll(ctx, shard, due, claimed), w.lookAll(ctx, shard, due.Jobs, claimed))
 		if err != nil || due.Len() < claimBatch {
 			return w.every, err
 		}
 	}
 	return w.every, context.Cause(ctx)
+}
+
+func (w *Worker) tellCorrupt(records []*store.CorruptError) {
+	for _, corrupt := range records {
+		w.metrics.corrupt.Inc()
+		w.log.Error().Err(corrupt).Msg("a record is damaged and its job is left alone")
+	}
 }
 
 // redispatch makes the acts that are missing: that the queue lost, whose worker died, or whose wait is over.
@@ -116,12 +120,17 @@ func (w *Worker) lookAll(ctx context.Context, shard int, jobs []store.Claimed, c
 			results <- w.lookAt(ctx, &jobs[i], claimed)
 		})
 	}
-	committed := make(chan error, 1)
-	w.bodies.Go(func() { committed <- w.commitLooks(ctx, shard, results, len(jobs)) })
+	return w.patiently(func() error { return w.commitLooks(ctx, shard, results, len(jobs)) })
+}
+
+// patiently waits for something, but not for long: it goes on by itself.
+func (w *Worker) patiently(f func() error) error {
+	done := make(chan error, 1)
+	w.bodies.Go(func() { done <- f() })
 	patience := time.NewTimer(tickWait)
 	defer patience.Stop()
 	select {
-	case err := <-committed:
+	case err := <-done:
 		return err
 	case <-patience.C:
 		return nil
@@ -144,6 +153,7 @@ func (w *Worker) lookAt(tick context.Context, c *store.Claimed, claimed time.Tim
 		return nil
 	})
 	d.read = claimed
+	w.metrics.lateness.Observe(max(d.now().Sub(c.Due), 0).Seconds())
 	d.reach = min(d.reach, time.Until(end)/2) // a node that hangs leaves time to ask its provider
 	l := look{d: d}
 	l.err = guarded(func() error {
@@ -182,22 +192,27 @@ func (w *Worker) commitLooks(ctx context.Context, shard int, in <-chan look, n i
 	ctx = context.WithoutCancel(ctx) // what was seen is committed also when this worker stops
 	var failed error
 	for n > 0 {
-		group := []look{<-in}
-		wait := time.NewTimer(commitWait)
-	gather:
-		for len(group) < n && len(group) < claimBatch {
-			select {
-			case l := <-in:
-				group = append(group, l)
-			case <-wait.C:
-				break gather
-			}
-		}
-		wait.Stop()
+		group := gather(in, n)
 		n -= len(group)
 		failed = errors.Join(failed, w.commitGroup(ctx, shard, group))
 	}
 	return failed
+}
+
+// gather takes what comes in together, at least one and at most n.
+func gather[T any](in <-chan T, n int) []T {
+	group := []T{<-in}
+	wait := time.NewTimer(commitWait)
+	defer wait.Stop()
+	for len(group) < n && len(group) < claimBatch {
+		select {
+		case one := <-in:
+			group = append(group, one)
+		case <-wait.C:
+			return group
+		}
+	}
+	return group
 }
 
 func (w *Worker) commitGroup(ctx context.Context, shard int, group []look) error {

@@ -101,7 +101,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 		URL:   func() string { return s.web.URL() }, // there is one before the worker starts
 	})
 	if s.web, err = web.Start(web.Config{
-		Listen: cfg.HTTP, Token: string(cfg.HTTPToken), Metrics: metrics, Ready: s.ready(st, watched),
+		Listen: cfg.HTTP, Token: string(cfg.HTTPToken), Metrics: metrics, Profiles: cfg.Profiles, Ready: s.ready(st, watched),
 		Store: st, Archive: s.archive, Actions: actions{st, tasks.NewDispatcher(queue)},
 		Log: log.With().Str("worker", cfg.Worker).Logger(),
 		Queues: func() redis.UniversalClient {

@@ -27,6 +27,7 @@ type Config struct {
 	Archive   string   // URL of a bucket
 	HTTP      string   // address to listen on; port 0 means any free one
 	HTTPToken Secret   // asked of browsers and API clients; "" asks nothing
+	Profiles  bool     // whether Go's profiles are served, too
 	LogFormat string   // LogAuto, LogConsole or LogJSON
 	LogLevel  string   // "debug", "info", "warn" or "error"
 	Worker    string   // name of this worker, unique in its deployment

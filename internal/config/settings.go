@@ -56,6 +56,8 @@ func settings() []setting[Config] {
 			usage: "token that browsers and API clients must show"},
 		{key: "http", at: func(c *Config) any { return &c.HTTP },
 			usage: "address to serve pages, API and metrics on"},
+		{key: "profiles", at: func(c *Config) any { return &c.Profiles },
+			usage: "whether Go's profiles of this process are served at /debug/pprof/, to whom may read the pages"},
 		{key: "worker", at: func(c *Config) any { return &c.Worker },
 			usage: "name of this worker, unique in its deployment (default: host name and process number)"},
 		{key: "identity", at: func(c *Config) any { return &c.Identity },

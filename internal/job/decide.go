@@ -63,6 +63,7 @@ type decision struct {
 	seen  Seen
 	rules Rules
 	now   Time
+	moved bool // the log has grown, or more of it was archived, since the look before
 }
 
 func (d *decision) decide() Do {

@@ -17,6 +17,7 @@ func (d *decision) watch() Do {
 	if p == nil || p.Attempt != a.Number {
 		return Do{Kind: DoProbe, Attempt: a.Number}
 	}
+	d.moved = p.Tail > d.Look.Tail || p.Kept > d.Look.Kept
 	d.Look.Tail, d.Look.Kept = max(d.Look.Tail, p.Tail), max(d.Look.Kept, p.Kept)
 	if p.State != RunExited && d.overran() { // an exit that is seen now wins, and no answer is no reason to run on
 		return d.stopRunning("")
@@ -62,7 +63,9 @@ func (d *decision) answered(p *Probe) {
 // quiet looks again later: soon while somebody follows the logs, then ever more rarely.
 func (d *decision) quiet() Do {
 	d.clear()
-	return d.later()
+	do := d.later()
+	d.Calm = d.calm()
+	return do
 }
 
 // later looks again after a pause that grows from look to look.

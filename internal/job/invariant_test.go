@@ -3,6 +3,8 @@ package job_test
 import (
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/outlast-dev/outlast/internal/job"
 )
 
@@ -15,6 +17,7 @@ func (s *sim) check(before, after *job.Record) {
 		s.checkEvent(e)
 	}
 	s.checkLive(before, after)
+	s.checkCalm(after)
 	if after.Step == job.StepDone && before.Step != job.StepDone {
 		s.checkDone(after)
 	}
@@ -26,6 +29,29 @@ func (s *sim) check(before, after *job.Record) {
 			s.fail("G7: a cancelled job is at step %s", after.Step)
 		}
 	}
+}
+
+// checkCalm ensures that a record which says so would be decided on alike by any look that finds nothing new.
+func (s *sim) checkCalm(rec *job.Record) {
+	if !rec.Calm {
+		return
+	}
+	want := rec.Clone()
+	for _, later := range []time.Duration{time.Millisecond, time.Second, time.Hour, 1000 * time.Hour} {
+		now := s.now.Add(later)
+		if limit := rec.Deadline(); !limit.IsZero() && now.Add(s.rules.Quiet) > limit {
+			return
+		}
+		a := rec.Started()
+		next, do := job.Decide(*rec, job.Seen{Probe: &job.Probe{
+			Attempt: a.Number, At: now, State: job.RunAlive, Tail: rec.Look.Tail, Kept: rec.Look.Kept,
+		}}, s.rules, now)
+		want.Calm, want.Due = true, next.Due
+		if diff := cmp.Diff(want, next); diff != "" || do.Kind != job.DoWait || do.Until != now.Add(s.rules.Quiet) {
+			s.fail("a calm record was changed by a quiet look %s later: %s until %d\n%s", later, do.Kind, do.Until, diff)
+		}
+	}
+	s.calm++
 }
 
 func (s *sim) checkTask(i int, before, after job.Task) {

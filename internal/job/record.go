@@ -145,6 +145,8 @@ type Record struct {
 	Follow  Time // somebody follows the logs until then
 	Doubt   Time // a view newer than this must be seen: the provider lost a machine
 
+	Calm bool // the decision was that of a quiet look, and so would the next ones be; see calm.go
+
 	Fence    int64 // raised by every claim; only its holder may commit
 	Seq      int64 // raised by every commit
 	Wakes    int64 // raised by every wake; a commit that missed one makes the job due at once
@@ -249,11 +251,11 @@ func (r *Record) Attempt(number int) *Attempt {
 	return nil
 }
 
-// Clone returns a copy with an empty outbox. It shares with r only what is never changed in place: the head and what
+// Clone returns a copy with an empty outbox, which is to be decided on. It shares with r only what is never changed in place: the head and what
 // pointers point to.
 func (r *Record) Clone() Record {
 	c := *r
-	c.Events, c.Past = nil, nil
+	c.Events, c.Past, c.Calm = nil, nil, false
 	c.Tasks = slices.Clone(r.Tasks)
 	for i := range c.Tasks {
 		c.Tasks[i].Later = slices.Clone(r.Tasks[i].Later)

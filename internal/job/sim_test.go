@@ -39,6 +39,7 @@ type sim struct {
 	started  map[int]int // attempts of each task in which the code really began
 	success  map[int]*vm // of each task whose success was committed, though the store may have lost that since
 	decided  int
+	calm     int // records that were calm
 	onCommit func(before, after *job.Record)
 	onDo     func(do job.Do)
 	dieAfter func(do job.Do) bool // the driver dies when it has done this
@@ -305,6 +306,7 @@ func (s *sim) commit(next job.Record) {
 		s.stored = s.stored[max(len(s.stored)-20, 0):]
 	}
 	s.rec = next.Clone()
+	s.rec.Calm = next.Calm
 	for _, v := range s.vms {
 		if c := v.code; v.task == before.Cur && before.Status() != job.Succeeded && next.Tasks[v.task].Status == job.Succeeded && c != nil && c.exit.Code == 0 && c.ends <= s.now {
 			s.success[v.task] = v

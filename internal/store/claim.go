@@ -34,29 +34,53 @@ type Overdue struct {
 // Due is what one claim of the watch found.
 type Due struct {
 	Now     job.Time
+	Until   job.Time // of the claims
 	Jobs    []Claimed
+	Calm    []Calm // only taken: they are not held, and nothing may be committed to them
 	Acts    []Overdue
 	Corrupt []*CorruptError
 }
 
 // Len is how many entries of the index were taken.
-func (d Due) Len() int { return len(d.Jobs) + len(d.Acts) + len(d.Corrupt) }
+func (d Due) Len() int { return len(d.Jobs) + len(d.Calm) + len(d.Acts) + len(d.Corrupt) }
 
 // Claim takes up to limit jobs of a shard that are due, or will be so early, for lease. Jobs at a step that is driven by
 // an act are reported as Overdue and looked at again after grace.
 func (s *Store) Claim(ctx context.Context, shard, limit int, early, lease, grace time.Duration) (Due, error) {
-	reply, err := s.lua.claim.Run(ctx, s.rdb, []string{s.keys.due(shard)}, s.keys.prefix(shard), limit, ms(lease), ms(grace), ms(corruptPause), ms(early), s.raise()).Slice()
+	return s.claim(ctx, shard, lease, limit, ms(lease), ms(grace), ms(corruptPause), ms(early), s.raise(), 0)
+}
+
+// Take is Claim, but calm jobs are only taken: whoever asks their agents and hears nothing new calls [Store.Rest], else
+// [Store.ClaimThese].
+func (s *Store) Take(ctx context.Context, shard, limit int, early, lease, grace time.Duration) (Due, error) {
+	return s.claim(ctx, shard, lease, limit, ms(lease), ms(grace), ms(corruptPause), ms(early), s.raise(), 1)
+}
+
+// ClaimThese claims jobs of a shard whether they are due or not, unless somebody holds them.
+func (s *Store) ClaimThese(ctx context.Context, shard int, lease, grace time.Duration, ids ...job.ID) (Due, error) {
+	args := []any{len(ids), ms(lease), ms(grace), ms(corruptPause), 0, s.raise(), 0}
+	for _, id := range ids {
+		args = append(args, int64(id))
+	}
+	return s.claim(ctx, shard, lease, args...)
+}
+
+func (s *Store) claim(ctx context.Context, shard int, lease time.Duration, args ...any) (Due, error) {
+	reply, err := s.lua.claim.Run(ctx, s.rdb, []string{s.keys.due(shard)}, append([]any{s.keys.prefix(shard)}, args...)...).Slice()
 	if err != nil {
 		return Due{}, unavailable("claim", err)
 	}
 	due := Due{Now: job.Time(asInt(reply[0]))}
-	claimed := map[job.ID]string{} // the fence that was taken
+	due.Until = due.Now.Add(lease)
+	claimed := map[job.ID]hold{}
 	for _, e := range reply[1:] {
 		entry, _ := e.([]any)
 		id := job.ID(asInt(entry[0]))
 		switch rest := entry[2:]; asString(entry[1]) {
 		case "claimed":
-			claimed[id] = asString(rest[0])
+			claimed[id] = hold{fence: asString(rest[0]), due: job.Time(asInt(rest[1]))}
+		case "calm":
+			due.addCalm(id, asString(rest[0]), job.Time(asInt(rest[1])))
 		case "act":
 			due.addAct(Overdue{ID: id, Step: job.Step(asString(rest[0])), Dispatch: asInt(rest[1]), Ran: asInt(rest[2]), Slot: asInt(rest[3]) == 1, Over: asInt(rest[4]) == 1})
 		default:
@@ -81,9 +105,15 @@ func (s *Store) Raising(step func() int64) *Store {
 	return &c
 }
 
+// hold is a claim that was just made.
+type hold struct {
+	fence string
+	due   job.Time
+}
+
 // readClaimed reads the records that were just claimed, in one round trip. One that somebody else has claimed since, which
 // takes a claim's whole life, is left to them.
-func (s *Store) readClaimed(ctx context.Context, due *Due, claimed map[job.ID]string) error {
+func (s *Store) readClaimed(ctx context.Context, due *Due, claimed map[job.ID]hold) error {
 	if len(claimed) == 0 {
 		return nil
 	}
@@ -97,7 +127,7 @@ func (s *Store) readClaimed(ctx context.Context, due *Due, claimed map[job.ID]st
 	}
 	for id, hash := range hashes {
 		raw := fields(hash.Val())
-		if raw["fence"] != claimed[id] {
+		if raw["fence"] != claimed[id].fence {
 			continue
 		}
 		rec, err := decode(id, raw)
@@ -105,6 +135,7 @@ func (s *Store) readClaimed(ctx context.Context, due *Due, claimed map[job.ID]st
 			due.Corrupt = append(due.Corrupt, err)
 			continue
 		}
+		rec.Due = claimed[id].due
 		due.Jobs = append(due.Jobs, Claimed{Record: rec, Now: due.Now, raw: raw})
 	}
 	return nil

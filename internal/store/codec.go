@@ -17,6 +17,7 @@ import (
 //	step    who acts next           n, ran  number of the act that must exist, and of the one that last began
 //	fence   raised by every claim   seq     raised by every commit      wakes  raised by every wake
 //	held    claim is good until     holder  token of the act that holds it
+//	calm    what to ask the agent while nothing changes; absent if the record is to be read. See calm.go
 //	limit   when a limit of the user is reached, for the watch; absent if none is in force
 //	resumed token of the call that let the job go again last
 //	cur tasks live look wait fault cancel preempt follow doubt: see job.Record
@@ -35,6 +36,9 @@ func encode(r *job.Record) (fields, error) {
 	}
 	if limit := r.Deadline(); limit != 0 {
 		f["limit"] = strconv.FormatInt(int64(limit), 10)
+	}
+	if text := ticket(r); text != "" {
+		f["calm"] = text
 	}
 	if r.Doubt != 0 {
 		f["doubt"] = strconv.FormatInt(int64(r.Doubt), 10)
@@ -103,7 +107,7 @@ func decode(id job.ID, f fields) (job.Record, *CorruptError) {
 	if err != nil || cur < 0 || cur >= len(r.Tasks) {
 		return bad(fmt.Errorf("cur is %q of %d tasks", f["cur"], len(r.Tasks)))
 	}
-	r.Cur = cur
+	r.Cur, r.Calm = cur, f["calm"] != ""
 	list := strings.Split(f["states"], ",")
 	if len(list) != len(r.Tasks) || len(list) != len(r.Head.Tasks) {
 		return bad(fmt.Errorf("%d statuses, %d tasks, %d task heads", len(list), len(r.Tasks), len(r.Head.Tasks)))

@@ -80,7 +80,7 @@ func (c *Commit) args(f fields) []any {
 }
 
 // optional are the fields that a record without them does not have.
-var optional = []string{"cur", "live", "look", "wait", "fault", "preempt", "doubt", "limit"}
+var optional = []string{"cur", "live", "look", "wait", "fault", "preempt", "doubt", "limit", "calm"}
 
 // changes are what f sets and drops of the record as it was read, as lists of (field, value). The value of a dropped
 // field is the one that was read.

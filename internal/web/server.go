@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,8 @@ type Config struct {
 	Token   string // demanded of every request but those of open paths; may be empty on loopback only
 	Ready   func(context.Context) error
 	Metrics prometheus.Gatherer
+	// Profiles serves what Go tells of the process at /debug/pprof/.
+	Profiles bool
 	// Queues makes a connection for asynqmon, which closes it.
 	Queues func() redis.UniversalClient
 
@@ -101,6 +104,10 @@ func (s *Server) handler() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.cfg.Metrics, promhttp.HandlerOpts{
 		ErrorHandling: promhttp.ContinueOnError, // what needs no Redis is wanted most when it is away
 	}))
+	if s.cfg.Profiles {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	}
 	mux.Handle("GET "+queuesPath+"/", queuesPolicy(s.mon))
 	mux.HandleFunc("GET /assets/", serveAsset)
 	mux.HandleFunc("GET /login", s.askLogin)

@@ -10,7 +10,7 @@ local calls = {
   hget = {k, 'f'}, hgetall = {k}, hincrby = {k, 'f', 1}, hmget = {k, 'f'}, hset = {k, 'f', 1}, hsetnx = {k, 'f', 1}, hvals = {k}, incr = {k}, llen = {k},
   lpush = {k, 1}, lrange = {k, 0, 0}, lrem = {k, 0, 1}, ltrim = {k, 0, 0}, memory = {'usage', k}, pexpire = {k, 1}, rpoplpush = {k, k}, rpush = {k, 1}, sadd = {k, 1},
   set = {k, 1}, setex = {k, 1, 1}, setrange = {k, 0, 1}, sismember = {k, 1}, smembers = {k}, srem = {k, 1}, strlen = {k}, time = {}, zadd = {k, 1, 1}, zcard = {k},
-  zrange = {k, 0, 0}, zrank = {k, 1}, zrangebyscore = {k, 0, 0}, zrem = {k, 1}, zremrangebyrank = {k, 0, 0}, zremrangebyscore = {k, 0, 0},
+  zmscore = {k, 1}, zrange = {k, 0, 0}, zrank = {k, 1}, zrangebyscore = {k, 0, 0}, zrem = {k, 1}, zremrangebyrank = {k, 0, 0}, zremrangebyscore = {k, 0, 0},
   zrevrange = {k, 0, 0}, zrevrangebyscore = {k, 0, 0}, zscore = {k, 1},
 }
 local lacks = {}

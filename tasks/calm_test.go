@@ -1,0 +1,98 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/outlast-dev/outlast/internal/agent"
+	"github.com/outlast-dev/outlast/internal/cloud"
+	"github.com/outlast-dev/outlast/internal/job"
+)
+
+// TestCalmLooks ensures that looks at a job that only runs read no record, and that whatever happens to it is noticed as by
+// any other look: an exit, a log that grows, an agent that falls silent, a cancel.
+func TestCalmLooks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		news func(*agent.Status) error
+		wake bool
+		done func(job.Record) bool
+	}{
+		"exit": {
+			news: func(s *agent.Status) error { s.State, s.Exit = agent.Exited, &agent.Exit{Stage: "run"}; return nil },
+			done: func(r job.Record) bool { return r.Status() == job.Succeeded },
+		},
+		"log": {
+			news: func(s *agent.Status) error { s.LogSize, s.Log = 9, []byte("a line.\n\n"); return nil },
+			done: func(r job.Record) bool { return r.Look.Tail == 9 },
+		},
+		"silence": {
+			news: func(*agent.Status) error { return errors.New("no route to host") },
+			done: func(r job.Record) bool { return r.Look.Fails > 0 },
+		},
+		"notice": {
+			news: func(s *agent.Status) error { s.Notice = &agent.Notice{At: 1, Deadline: 60_001}; return nil },
+			done: func(r job.Record) bool { return r.Live[0].Notice != nil },
+		},
+		"cancel": {
+			wake: true,
+			done: func(r job.Record) bool { return r.Status() == job.Cancelling || r.Status() == job.Cancelled },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			var mu sync.Mutex
+			polls, news := 0, func(*agent.Status) error { return nil }
+			var machine cloud.Node
+			far := &rented{
+				name: "far", regions: func(context.Context) ([]string, error) { return []string{"r"}, nil },
+				list: func(context.Context, string) ([]cloud.Node, error) { return []cloud.Node{machine}, nil },
+			}
+			w := b.worker(func(c *Config) {
+				c.Archive, _ = b.files()
+				c.Rules = job.DefaultRules
+				c.Rules.Quiet = c.Rules.Quick
+				c.Sites = Sites{"far": site(far, func(_ context.Context, _ []string) (agent.Status, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					s := agent.Status{State: agent.Running}
+					err := news(&s)
+					polls++
+					return s, err
+				})}
+			})
+			id := b.running(w, 1)[0]
+			rec := b.load(id)
+			machine = cloud.Node{
+				Identity: cloud.Identity{Deployment: "test", Job: id, Nonce: rec.Nonce, Attempt: 1},
+				ID:       rec.Live[0].Nodes[0].ID, Provider: "far", Region: "r", State: cloud.Running, Address: "x",
+			}
+			if err := w.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			b.until("the job to be calm", func() bool { return b.load(id).Calm })
+			before := b.load(id)
+			mu.Lock()
+			seen := polls
+			mu.Unlock()
+			b.until("three more looks", func() bool { mu.Lock(); defer mu.Unlock(); return polls >= seen+3 })
+			if now := b.load(id); now.Fence > before.Fence+1 || now.Seq > before.Seq+1 { // one may have been under way
+				t.Errorf("looks at a calm job have touched its record: fence %d to %d, commits %d to %d", before.Fence, now.Fence, before.Seq, now.Seq)
+			}
+			if c.wake {
+				if _, err := b.store.Cancel(t.Context(), id, "test", time.Second); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				mu.Lock()
+				news = c.news
+				mu.Unlock()
+			}
+			b.until("the news to arrive", func() bool { return c.done(b.load(id)) })
+		})
+	}
+}
