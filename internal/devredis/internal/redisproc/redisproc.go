@@ -136,7 +136,7 @@ func arguments(c Config) []string {
 		"--port", "0", // no TCP: the directory's permissions are the access control
 		"--unixsocket", c.Socket, "--unixsocketperm", "600",
 		"--dir", c.Dir,
-		"--appendonly", "yes", "--appendfsync", "everysec", // a killed server loses nothing, a lost host one second
+		"--appendonly", "yes", "--appendfsync", "everysec", // a killed server loses nothing unless the disk is slow, a lost host one second
 		"--databases", "100", // tests share a server, each in its own
 		"--save", "", // the append-only file is enough
 		"--maxmemory-policy", "noeviction", // an evicted key would be a lost job
