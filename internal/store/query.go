@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,7 +14,11 @@ import (
 
 // Request reads what a user asked for.
 func (s *Store) Request(ctx context.Context, id job.ID) (job.Request, error) {
-	b, err := s.rdb.Get(ctx, s.keys.of(id, "req")).Bytes()
+	return parseRequest(id, s.rdb.Get(ctx, s.keys.of(id, "req")))
+}
+
+func parseRequest(id job.ID, c *redis.StringCmd) (job.Request, error) {
+	b, err := c.Bytes()
 	switch {
 	case errors.Is(err, redis.Nil):
 		return job.Request{}, fmt.Errorf("request of job %d: %w", id, ErrNotFound)
@@ -41,7 +46,19 @@ func (s *Store) Secrets(ctx context.Context, id job.ID) ([]byte, error) {
 
 // Events reads a job's history, oldest first.
 func (s *Store) Events(ctx context.Context, id job.ID) ([]job.Event, error) {
-	return readList[job.Event](ctx, s, s.keys.of(id, "ev"))
+	pipe := s.rdb.Pipeline()
+	head := pipe.HGet(ctx, s.keys.of(id, "job"), "head")
+	list := pipe.LRange(ctx, s.keys.of(id, "ev"), 0, -1)
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	events, err := parseList[job.Event](s.keys.of(id, "ev"), list)
+	if err != nil {
+		return nil, err
+	}
+	var h job.Head
+	if json.Unmarshal([]byte(head.Val()), &h) == nil { // else the record is damaged, and its history still worth telling
+		events = slices.Insert(events, 0, submitted(&h))
+	}
+	return events, nil
 }
 
 // Past reads a job's attempts that are gone, oldest first.
@@ -50,7 +67,11 @@ func (s *Store) Past(ctx context.Context, id job.ID) ([]job.Attempt, error) {
 }
 
 func readList[T any](ctx context.Context, s *Store, key string) ([]T, error) {
-	lines, err := s.rdb.LRange(ctx, key, 0, -1).Result()
+	return parseList[T](key, s.rdb.LRange(ctx, key, 0, -1))
+}
+
+func parseList[T any](key string, list *redis.StringSliceCmd) ([]T, error) {
+	lines, err := list.Result()
 	if err != nil {
 		return nil, unavailable("read "+key, err)
 	}

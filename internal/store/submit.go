@@ -284,13 +284,17 @@ func (s *Store) newArgs(sub Submission, first job.ID, shard int, ids []job.ID, n
 			f[zero] = "0"
 		}
 		args[4] = len(f) // new records all have the same fields
-		event := job.Event{At: now, Kind: "status", To: string(job.Pending), Cause: job.Cause{Text: "submitted"}}
-		args = append(args, int64(id), mustJSON(req), sub.Sealed, mustJSON(event), int64(now), indexed(rec.User), indexedName(rec.Name), firstNews(rec, event))
+		args = append(args, int64(id), mustJSON(req), sub.Sealed, int64(now), indexed(rec.User), indexedName(rec.Name), firstNews(rec, submitted(&rec.Head)))
 		for k, v := range f {
 			args = append(args, k, v)
 		}
 	}
 	return args, nil
+}
+
+// submitted is the first event of every job. It is not stored, since the head tells all of it.
+func submitted(h *job.Head) job.Event {
+	return job.Event{At: h.SubmittedAt, Kind: "status", To: string(job.Pending), Cause: job.Cause{Text: "submitted"}}
 }
 
 // mustJSON encodes our own types, which always can be.

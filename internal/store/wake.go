@@ -3,7 +3,11 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/outlast-dev/outlast/internal/job"
 )
@@ -53,34 +57,79 @@ func (s *Store) Cancel(ctx context.Context, id job.ID, by string, grace time.Dur
 	return w, err
 }
 
-// CancelWhere cancels every live job, or those with a name, in one pass over the shards. It returns their ids and
-// what to wake.
+const (
+	cancelCall = 100  // jobs in one call of the script: a millisecond
+	cancelPipe = 1000 // jobs in one pipeline: others have their turn behind it
+)
+
+// CancelWhere cancels every live job, or those with a name, in small steps. It returns their ids and what to wake. A job that
+// was accepted before the call is found, whatever becomes of it meanwhile: its place in the index stays, and so does its wish
+// (G7). One that comes during the call may be spared. After an error, what is returned is cancelled.
 func (s *Store) CancelWhere(ctx context.Context, name *string, by string, grace time.Duration) ([]job.ID, []Woken, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
+	q := Query{Live: true}
 	wanted, match := "", 0
 	if name != nil {
-		wanted, match = *name, 1
+		q.Name, wanted, match = *name, *name, 1 // the name may be a part of others: the script looks at it again
 	}
-	value := mustJSON(job.Cancel{At: now, By: by, Grace: grace})
+	found, _, err := s.search(ctx, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	byShard := make([][]job.ID, s.keys.shards)
+	for _, id := range found {
+		byShard[s.keys.shardOf(id)] = append(byShard[s.keys.shardOf(id)], id)
+	}
+	var calls []cancelling
+	for shard, ids := range byShard {
+		for part := range slices.Chunk(ids, cancelCall) {
+			calls = append(calls, cancelling{shard: shard, ids: part})
+		}
+	}
 	var ids []job.ID
-	var woken []Woken
-	for shard := range s.keys.shards {
-		keys := []string{s.keys.due(shard), s.keys.chain(WatchChain(shard))}
-		reply, err := s.lua.cancelWhere.Run(ctx, s.rdb, keys, s.keys.prefix(shard), value, wanted, match).Slice()
+	epochs := map[int]int64{}
+	for part := range slices.Chunk(calls, cancelPipe/cancelCall) {
+		err := s.pipelined(ctx, s.lua.cancelWhere, func(pipe redis.Pipeliner) {
+			for i, c := range part {
+				args := []any{s.keys.prefix(c.shard), mustJSON(job.Cancel{At: now, By: by, Grace: grace}), wanted, match}
+				for _, id := range c.ids {
+					args = append(args, int64(id))
+				}
+				part[i].reply = s.lua.cancelWhere.EvalSha(ctx, pipe, []string{s.keys.due(c.shard), s.keys.chain(WatchChain(c.shard))}, args...)
+			}
+		})
+		for _, c := range part {
+			reply, _ := c.reply.Slice()
+			for i, v := range reply {
+				if i > 0 {
+					ids, epochs[c.shard] = append(ids, job.ID(asInt(v))), asInt(reply[0])
+				}
+			}
+		}
 		if err != nil {
-			return ids, woken, unavailable("cancel", err)
-		}
-		for _, v := range reply[1:] {
-			ids = append(ids, job.ID(asInt(v)))
-		}
-		if len(reply) > 1 {
-			woken = append(woken, Woken{Shard: shard, Epoch: asInt(reply[0]), Live: true, Known: true})
+			return ids, wokenOf(epochs), unavailable("cancel", err)
 		}
 	}
-	return ids, woken, nil
+	return ids, wokenOf(epochs), nil
+}
+
+// cancelling is one call of the script.
+type cancelling struct {
+	shard int
+	ids   []job.ID
+	reply *redis.Cmd
+}
+
+// wokenOf is what to wake, by shard and epoch.
+func wokenOf(epochs map[int]int64) []Woken {
+	var woken []Woken
+	for _, shard := range slices.Sorted(maps.Keys(epochs)) {
+		woken = append(woken, Woken{Shard: shard, Epoch: epochs[shard], Live: true, Known: true})
+	}
+	return woken
 }
 
 // Preempt writes the wish to lose the machine into a job's record.

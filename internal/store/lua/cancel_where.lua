@@ -1,7 +1,7 @@
--- Cancels every live job of one shard, or those with a name, in one pass. A damaged record keeps no other from being
+-- Cancels those of some jobs of one shard that live and, if asked, have a name. A damaged record keeps no other from being
 -- cancelled; it has no name.
 -- KEYS[1] due index  KEYS[2] the shard's chain
--- ARGV    prefix, cancel as JSON, name to match or '', 1 to match the name
+-- ARGV    prefix, cancel as JSON, name to match or '', 1 to match the name, ids...
 -- Returns {epoch of the shard's chain, ids...}.
 -- Called by Store.CancelWhere. Safe to run twice.
 local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -10,7 +10,8 @@ local function name(head)
   return ok and type(h) == 'table' and h.name
 end
 local out = {redis.call('HGET', KEYS[2], 'epoch') or '0'}
-for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+for i = 5, #ARGV do
+  local id = ARGV[i]
   local key = ARGV[1] .. 'job:' .. id
   local r = redis.pcall('HMGET', key, 'step', 'held', 'head')
   if r[1] and r[1] ~= 'done' and (ARGV[4] == '0' or r[3] and name(r[3]) == ARGV[3]) then

@@ -1,9 +1,9 @@
--- Writes the records of new jobs of one shard, with their index entries and first event.
+-- Writes the records of new jobs of one shard, with their index entries.
 -- Safe to run twice: a job that exists is left alone. One with another nonce is another job: on a cluster, the node that counts
 -- may lose its last second, and give ids again that other nodes know.
 -- KEYS[1] due index of the shard  KEYS[2] the ids that were written of a submission with a key; else absent
 -- ARGV    prefix, shards, first due in ms from now, how long KEYS[2] is kept in s, number of fields per job f, nonce, then per job:
---         id, request, sealed secrets or '', first event, submitted (ms), user, name in lower case, first news or '',
+--         id, request, sealed secrets or '', submitted (ms), user, name in lower case, first news or '',
 --         f x (field, value)
 -- Returns the ids that other jobs have.
 -- Called by Store.Submit.
@@ -23,16 +23,15 @@ while i <= #ARGV do
     if type(head) ~= 'string' or not string.find(head, nonce, 1, true) then out[#out + 1] = id end
   elseif not ours then
     if made then redis.call('SADD', made, id) end
-    redis.call('HSET', key, unpack(ARGV, i + 8, i + 7 + 2 * f))
+    redis.call('HSET', key, unpack(ARGV, i + 7, i + 6 + 2 * f))
     redis.call('SET', prefix .. 'req:' .. id, ARGV[i + 1])
     if ARGV[i + 2] ~= '' then redis.call('SET', prefix .. 'sec:' .. id, ARGV[i + 2]) end
-    redis.call('RPUSH', prefix .. 'ev:' .. id, ARGV[i + 3])
-    put(prefix, shards, tonumber(id), 'PENDING', tonumber(ARGV[i + 4]), ARGV[i + 5], ARGV[i + 6])
-    if ARGV[i + 7] ~= '' then tell(prefix, id, now, {ARGV[i + 7]}) end
+    put(prefix, shards, tonumber(id), 'PENDING', tonumber(ARGV[i + 3]), ARGV[i + 4], ARGV[i + 5])
+    if ARGV[i + 6] ~= '' then tell(prefix, id, now, {ARGV[i + 6]}) end
     redis.call('ZADD', KEYS[1], now + first, id)
     wrote = wrote + 1
   end
-  i = i + 8 + 2 * f
+  i = i + 7 + 2 * f
 end
 if wrote > 0 then count(prefix, 'PENDING', wrote) end
 if made and wrote > 0 then redis.call('EXPIRE', made, life) end
