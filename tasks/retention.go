@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,9 +27,11 @@ type Retention struct {
 // The ticks of retention. What one of them does is bounded: with more to do, the next one comes at once.
 const (
 	retireEvery  = 15 * time.Second
-	retireMost   = 100              // jobs, or logs of jobs, in one tick
-	retireWide   = 8                // at a time
-	retireLimit  = 30 * time.Second // for one tick, less than store.RetireRest; what is left is for the next one
+	retireMost   = 500              // jobs, or logs of jobs, in one go
+	retireWide   = 32               // at a time: in a bucket each waits for its answers
+	retireRead   = 100              // jobs that are read from Redis at once
+	retireWithin = 10 * time.Second // jobs are moved for so long in one tick, go after go
+	retireLimit  = 30 * time.Second // for one tick; what is left is for the next one
 	recountEvery = 10 * time.Minute // between two looks at all that the archive holds
 	expireStay   = 500              // documents that stay, found in one look, until it ends
 )
@@ -68,73 +71,98 @@ func (r Retention) age() time.Duration {
 	return r.Jobs
 }
 
-// retireJobs moves jobs to the archive. It reports whether there may be more.
+// retireJobs moves jobs to the archive, however many have ended: Redis holds what lives, and no more of what ended than it may. It
+// reports whether there may be more.
 func (w *Worker) retireJobs(ctx context.Context, now job.Time) (bool, error) {
 	var before job.Time
 	if age := w.cfg.Retention.age(); age > 0 {
 		before = now.Add(-age)
 	}
-	ids, err := w.store.Retirable(ctx, before, int64(w.cfg.Retention.Count), retireMost)
-	if err != nil {
-		return false, err
+	for began := time.Now(); ; {
+		ids, err := w.store.Retirable(ctx, before, int64(w.cfg.Retention.Count), retireMost)
+		if err != nil {
+			return false, err
+		}
+		err = w.retireAll(ctx, ids, now)
+		if more := len(ids) == retireMost; err != nil || !more || time.Since(began) > retireWithin {
+			return more, err
+		}
 	}
-	var g errgroup.Group // without a context: a job that cannot be moved keeps no other back
-	g.SetLimit(retireWide)
-	for _, id := range ids {
-		g.Go(func() error { return w.retire(ctx, id, now) })
-	}
-	return len(ids) == retireMost, g.Wait()
 }
 
-// retire moves one job to the archive.
-func (w *Worker) retire(ctx context.Context, id job.ID, now job.Time) error {
-	all, err := w.store.LoadAll(ctx, id)
+// retireAll moves some jobs to the archive, and then puts them into its index. A job that cannot be moved keeps no other back.
+func (w *Worker) retireAll(ctx context.Context, ids []job.ID, now job.Time) error {
+	var mu sync.Mutex
+	var moved []archive.Brief
+	var g errgroup.Group // without a context, for the same reason
+	g.SetLimit(retireWide)
+	for part := range slices.Chunk(ids, retireRead) {
+		all, errs := w.store.LoadAllOf(ctx, part)
+		for i, id := range part {
+			g.Go(func() error {
+				doc, err := w.retire(ctx, id, &all[i], errs[i], now)
+				if doc != nil {
+					mu.Lock()
+					moved = append(moved, archive.BriefOf(doc))
+					mu.Unlock()
+				}
+				return err
+			})
+		}
+	}
+	err := g.Wait()
+	if len(moved) == 0 {
+		return err
+	}
+	return errors.Join(err, w.archive.Index(ctx, moved)) // without it they are found, too, only not as quickly
+}
+
+// retire moves one job to the archive, which was read with an error or without. It returns the document if it is there.
+func (w *Worker) retire(ctx context.Context, id job.ID, all *store.Retired, err error, now job.Time) (*archive.Document, error) {
 	switch {
 	case errors.Is(err, store.ErrUnavailable):
-		return err
+		return nil, err
 	case errors.Is(err, store.ErrNotFound): // somebody was faster, or a part of it is missing
 		if gone, err := w.store.Forget(ctx, id); gone || err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err != nil { // damaged: it stays where somebody can mend it
 		w.metrics.retention.WithLabelValues("damaged").Inc()
 		w.log.Error().Err(err).Int64("job", int64(id)).Msg("a job that ended cannot be read, and stays in Redis")
-		return w.store.Defer(ctx, id)
+		return nil, w.store.Defer(ctx, id)
 	}
 	w.at("retire: read")
 	doc := archive.DocumentOf(&all.Record, all.Request, all.Past, all.Events, now)
 	if err := w.archive.PutJob(ctx, doc); err != nil {
-		return err
+		return nil, err
 	}
-	journal, err := w.store.Journal(ctx, id)
-	if err == nil && len(journal) > 0 { // its worker may have died before it did so
-		err = w.archive.PutJournal(ctx, id, journal)
-	}
-	if err != nil {
-		return err
+	if len(all.Journal) > 0 { // its worker may have died before it did so
+		if err := w.archive.PutJournal(ctx, id, all.Journal); err != nil {
+			return &doc, err
+		}
 	}
 	w.at("retire: document")
 	size, err := w.archive.LogBytes(ctx, id)
 	if err != nil {
-		return err
+		return &doc, err
 	}
 	if size > 0 {
 		if err := w.archive.PutExpiry(ctx, expiryOf(&doc, size)); err != nil {
-			return err
+			return &doc, err
 		}
 	}
 	w.at("retire: mark")
-	gone, err := w.store.Retire(ctx, &all)
+	gone, err := w.store.Retire(ctx, all)
 	if err != nil {
-		return err
+		return &doc, err
 	}
 	w.at("retire: gone")
 	if gone {
 		w.metrics.retention.WithLabelValues("retired").Inc()
 		w.log.Debug().Int64("job", int64(id)).Msg("the job is in the archive now")
 	}
-	return nil
+	return &doc, nil
 }
 
 // expiryOf says when the logs of a job are due.
@@ -289,6 +317,7 @@ func (w *Worker) expireDocuments(ctx context.Context, now job.Time) (bool, error
 		if err != nil {
 			return false, err
 		}
+		left := len(ids)
 		for _, id := range slices.Backward(ids) {
 			if _, yes := here[id]; yes || damaged[id] != nil {
 				continue
@@ -298,9 +327,12 @@ func (w *Worker) expireDocuments(ctx context.Context, now job.Time) (bool, error
 				first = err
 			}
 			if gone {
-				removed++
+				removed, left = removed+1, left-1
 			} else {
 				stay++
+			}
+			if left == 0 {
+				first = errors.Join(first, w.archive.RemoveIndex(ctx, id))
 			}
 			if removed == retireMost || ctx.Err() != nil {
 				return false, nil

@@ -25,6 +25,7 @@ const documentVersion = 1
 type Document struct {
 	Version   int           `json:"version"`
 	RetiredAt job.Time      `json:"retired_at"`
+	Seq       int64         `json:"seq,omitempty"` // number of the last commit to the record: it is higher after every end
 	Head      job.Head      `json:"head"`
 	Cur       int           `json:"cur,omitempty"`
 	Statuses  []job.Status  `json:"statuses"` // of the tasks
@@ -39,7 +40,7 @@ type Document struct {
 // DocumentOf puts together what is known about a job.
 func DocumentOf(r *job.Record, req job.Request, past []job.Attempt, events []job.Event, now job.Time) Document {
 	d := Document{
-		Version: documentVersion, RetiredAt: now, Head: r.Head, Cur: r.Cur, Tasks: r.Tasks, Live: r.Live, Cancel: r.Cancel,
+		Version: documentVersion, RetiredAt: now, Seq: r.Seq, Head: r.Head, Cur: r.Cur, Tasks: r.Tasks, Live: r.Live, Cancel: r.Cancel,
 		Request: req, Past: past, Events: events,
 	}
 	for _, t := range r.Tasks {
@@ -50,7 +51,7 @@ func DocumentOf(r *job.Record, req job.Request, past []job.Attempt, events []job
 
 // Record is the job's record as it was in the end.
 func (d *Document) Record() job.Record {
-	r := job.Record{Head: d.Head, Step: job.StepDone, Cur: d.Cur, Tasks: d.Tasks, Live: d.Live, Cancel: d.Cancel}
+	r := job.Record{Head: d.Head, Seq: d.Seq, Step: job.StepDone, Cur: d.Cur, Tasks: d.Tasks, Live: d.Live, Cancel: d.Cancel}
 	for i := range r.Tasks {
 		r.Tasks[i].Status = d.Statuses[i]
 	}
@@ -67,7 +68,9 @@ func (d *Document) EndedAt() job.Time {
 }
 
 // Documents lie in folders of a thousand, and all names count down: so a list of names, which every bucket sorts from A
-// to Z, begins with the newest job.
+// to Z, begins with the newest job. The second number of a name is that of the record's last commit. So nobody who is slow
+// writes over what was written after a later end of the job: the first name of a job is the last end of it. Names without that
+// number are older than those with one.
 const (
 	jobsPrefix = "jobs/"
 	jobsSuffix = ".json.zst"
@@ -76,25 +79,38 @@ const (
 
 func jobFolder(n int64) string { return fmt.Sprintf("%s%019d/", jobsPrefix, math.MaxInt64-n) }
 
-func jobObject(id job.ID) string {
-	return fmt.Sprintf("%s%019d%s", jobFolder(int64(id)/perFolder), math.MaxInt64-int64(id), jobsSuffix)
+// jobName begins the names of all documents of a job.
+func jobName(id job.ID) string {
+	return fmt.Sprintf("%s%019d", jobFolder(int64(id)/perFolder), math.MaxInt64-int64(id))
+}
+
+func jobObject(id job.ID, seq int64) string {
+	if seq == 0 {
+		return jobName(id) + jobsSuffix
+	}
+	return fmt.Sprintf("%s-%019d%s", jobName(id), math.MaxInt64-seq, jobsSuffix)
 }
 
 // parseJob reads a name as [jobObject] makes it. Others are not ours.
-func parseJob(name string) (job.ID, bool) {
+func parseJob(name string) (id job.ID, seq int64, ok bool) {
 	base := strings.TrimSuffix(name[strings.LastIndexByte(name, '/')+1:], jobsSuffix)
-	n, err := strconv.ParseInt(base, 10, 64)
-	id := job.ID(math.MaxInt64 - n)
-	return id, err == nil && jobObject(id) == name
+	first, second, numbered := strings.Cut(base, "-")
+	n, err := strconv.ParseInt(first, 10, 64)
+	id = job.ID(math.MaxInt64 - n)
+	if numbered && err == nil {
+		n, err = strconv.ParseInt(second, 10, 64)
+		seq = math.MaxInt64 - n
+	}
+	return id, seq, err == nil && jobObject(id, seq) == name
 }
 
-// PutJob writes a job's document, over an older one of that job, and returns when it was read back unharmed.
+// PutJob writes a job's document, and returns when it was read back unharmed. One of an earlier end stays beside it.
 func (a *Archive) PutJob(ctx context.Context, d Document) error {
 	text, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("encode job %d: %w", d.Head.ID, err)
 	}
-	name := jobObject(d.Head.ID)
+	name := jobObject(d.Head.ID, d.Seq)
 	packed := a.codec.enc.EncodeAll(text, nil)
 	err = a.put(ctx, name, "application/zstd", func(w *blob.Writer) error {
 		_, err := w.Write(packed)
@@ -113,10 +129,30 @@ func (a *Archive) PutJob(ctx context.Context, d Document) error {
 	return nil
 }
 
-// Job reads a job's document. A job that has none gives [ErrNotFound].
+// documents are the names of a job's documents, that of its last end first.
+func (a *Archive) documents(ctx context.Context, id job.ID) ([]string, error) {
+	var names []string
+	err := a.each(ctx, &blob.ListOptions{Prefix: jobName(id)}, func(o *blob.ListObject) (bool, error) {
+		if _, _, ok := parseJob(o.Key); ok {
+			names = append(names, o.Key)
+		}
+		return true, nil
+	})
+	return names, err
+}
+
+// Job reads a job's document, that of its last end. A job that has none gives [ErrNotFound].
 func (a *Archive) Job(ctx context.Context, id job.ID) (Document, error) {
+	names, err := a.documents(ctx, id)
+	if err != nil {
+		return Document{}, err
+	}
+	return a.document(ctx, id, append(names, jobObject(id, 0))[0])
+}
+
+// document reads a document.
+func (a *Archive) document(ctx context.Context, id job.ID, name string) (Document, error) {
 	var d Document
-	name := jobObject(id)
 	packed, err := a.bucket.ReadAll(ctx, name)
 	if err != nil {
 		return d, a.failed(err, "read %s", name)
@@ -139,30 +175,28 @@ func (a *Archive) Job(ctx context.Context, id job.ID) (Document, error) {
 	return d, nil
 }
 
-// RemoveJob deletes a job's document.
+// RemoveJob deletes a job's documents, those of earlier ends first.
 func (a *Archive) RemoveJob(ctx context.Context, id job.ID) error {
-	return a.remove(ctx, jobObject(id))
+	names, err := a.documents(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Backward(names) {
+		if err := a.remove(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Jobs lists jobs that have a document, newest first: at most limit of those below an id, which zero leaves open. No
 // document is read.
 func (a *Archive) Jobs(ctx context.Context, below job.ID, limit int) ([]job.ID, error) {
-	if below <= 0 {
-		below = math.MaxInt64
+	list, err := a.Entries(ctx, below, limit)
+	ids := make([]job.ID, len(list))
+	for i, e := range list {
+		ids[i] = e.ID
 	}
-	var ids []job.ID
-	err := a.each(ctx, &blob.ListOptions{Prefix: jobsPrefix, Delimiter: "/"}, func(folder *blob.ListObject) (bool, error) {
-		if folder.Key < jobFolder(int64(below-1)/perFolder) {
-			return true, nil // only newer ones
-		}
-		err := a.each(ctx, &blob.ListOptions{Prefix: folder.Key}, func(o *blob.ListObject) (bool, error) {
-			if id, ok := parseJob(o.Key); ok && id < below {
-				ids = append(ids, id)
-			}
-			return len(ids) < limit, nil
-		})
-		return len(ids) < limit, err
-	})
 	return ids, err
 }
 
@@ -179,7 +213,7 @@ func (a *Archive) OldestJobs(ctx context.Context, f func([]job.ID) (bool, error)
 	for _, folder := range slices.Backward(folders) {
 		var ids []job.ID
 		err := a.each(ctx, &blob.ListOptions{Prefix: folder}, func(o *blob.ListObject) (bool, error) {
-			if id, ok := parseJob(o.Key); ok {
+			if id, _, ok := parseJob(o.Key); ok && (len(ids) == 0 || ids[len(ids)-1] != id) {
 				ids = append(ids, id)
 			}
 			return true, nil

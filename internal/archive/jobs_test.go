@@ -49,7 +49,7 @@ func TestJobDocument(t *testing.T) {
 		t.Errorf("a newer version gave %v", err)
 	}
 	for _, text := range []string{"", "junk", string(a.codec.enc.EncodeAll([]byte(`{"version":1}`), nil))} {
-		if err := a.bucket.WriteAll(ctx, jobObject(7), []byte(text), nil); err != nil {
+		if err := a.bucket.WriteAll(ctx, jobObject(7, 0), []byte(text), nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := a.Job(ctx, 7); err == nil || errors.Is(err, ErrNotFound) {
@@ -123,5 +123,75 @@ func TestExpiries(t *testing.T) {
 	first := Expiry{}
 	if err := a.Expiries(t.Context(), RuleUsual, func(e Expiry) bool { first = e; return false }); err != nil || first != marks[1] {
 		t.Errorf("then the first is %+v, %v", first, err)
+	}
+}
+
+// TestLaterEndWins ensures that a job's last end is what the archive tells, in whatever order its ends were written, and by
+// whatever version, and that all of them go with the job.
+func TestLaterEndWins(t *testing.T) {
+	a, _ := open(t)
+	ctx := t.Context()
+	for _, seq := range []int64{0, 9, 12, 5} {
+		d := document(7)
+		d.Seq, d.RetiredAt = seq, job.Time(seq)
+		if err := a.PutJob(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := a.Job(ctx, 7); err != nil || got.Seq != 12 {
+		t.Errorf("the archive tells of end %d, %v", got.Seq, err)
+	}
+	if list, err := a.Entries(ctx, 0, 10); err != nil || len(list) != 1 || list[0].Seq != 12 {
+		t.Errorf("listed are %+v, %v", list, err)
+	}
+	if err := a.RemoveJob(ctx, 7); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := a.Entries(ctx, 0, 10); err != nil || len(list) > 0 {
+		t.Errorf("left are %+v, %v", list, err)
+	}
+}
+
+// TestIndex ensures that the index tells of the documents that were put into it, and of no other, and that a damaged one tells
+// nothing.
+func TestIndex(t *testing.T) {
+	a, _ := open(t)
+	ctx := t.Context()
+	for id := range job.ID(4) {
+		d := document(id + 998) // in two folders
+		d.Seq = 3
+		if err := a.PutJob(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+		if id > 0 {
+			if err := a.Index(ctx, []Brief{BriefOf(&d)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	known := func() (ids []job.ID) {
+		t.Helper()
+		list, err := a.Entries(ctx, 0, 10)
+		if err != nil || len(list) != 4 {
+			t.Fatalf("listed are %+v, %v", list, err)
+		}
+		for _, e := range list {
+			if e.Brief != nil {
+				if e.Brief.ID != e.ID || e.Brief.Seq != 3 || e.Brief.Status != job.Failed || e.Brief.Name != "n" || e.Brief.SubmittedAt != 5 {
+					t.Errorf("the index tells %+v of job %d", e.Brief, e.ID)
+				}
+				ids = append(ids, e.ID)
+			}
+		}
+		return ids
+	}
+	if got := known(); !slices.Equal(got, []job.ID{1001, 1000, 999}) {
+		t.Errorf("the index knows %v", got)
+	}
+	if err := a.bucket.WriteAll(ctx, indexObject(jobFolder(1)), []byte("damaged"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := known(); !slices.Equal(got, []job.ID{999}) {
+		t.Errorf("with one damaged it knows %v", got)
 	}
 }

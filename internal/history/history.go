@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,7 +21,8 @@ import (
 // Archive is where jobs are that have left the store.
 type Archive interface {
 	Job(ctx context.Context, id job.ID) (archive.Document, error)
-	Jobs(ctx context.Context, below job.ID, limit int) ([]job.ID, error)
+	Entries(ctx context.Context, below job.ID, limit int) ([]archive.Entry, error)
+	Document(ctx context.Context, e archive.Entry) (archive.Document, error)
 }
 
 // Jobs reads jobs. Its methods are those of the store, and answer for jobs in the archive as well.
@@ -155,45 +157,61 @@ func (j Jobs) Resume(ctx context.Context, id job.ID, by string) (store.Woken, er
 }
 
 const (
-	// findBatch is how many documents are read at a time.
+	// findBatch is how many documents are read at a time, findList how many are listed.
 	findBatch = 50
-	// findExamine bounds the documents of one page unless the query does.
+	findList  = 1000
+	// findExamine bounds the documents that are read for one page unless the query does, findListed those that are passed.
 	findExamine = 500
+	findListed  = 50_000
 	findWide    = 8
 )
 
-// FindArchived reads one page of the jobs that are in the archive. Each job that it looks at is an object that is read: so
-// a page is cut short sooner than one of [store.Store.Find], and goes on at its Next.
+// FindArchived reads one page of the jobs that are in the archive. Which of them fit, its index tells; a document that the
+// index does not know is read for that. As each of those is an object, a page may be cut short, and goes on at its Next.
 func (j Jobs) FindArchived(ctx context.Context, q store.Query) (store.Page, error) {
 	files, err := j.Open(ctx)
 	if err != nil {
 		return store.Page{}, err
 	}
 	var page store.Page
-	examine := q.Examine
+	examine, listed := q.Examine, 0
 	if examine == 0 {
 		examine = findExamine
 	}
 	for below := q.Before; ; {
-		ids, err := files.Jobs(ctx, below, min(findBatch, examine))
-		if err != nil || len(ids) == 0 {
+		all, err := files.Entries(ctx, below, findList)
+		if err != nil || len(all) == 0 {
 			return page, err
 		}
-		records, err := j.readArchived(ctx, files, ids, &page)
-		if err != nil {
-			return page, err
-		}
-		for i, r := range records {
-			below = ids[i]
-			if r == nil || !q.Matches(r) {
-				continue
+		candidates := slices.DeleteFunc(slices.Clone(all), func(e archive.Entry) bool {
+			if e.Brief == nil {
+				return false
 			}
-			if page.Jobs = append(page.Jobs, *r); q.Limit > 0 && len(page.Jobs) == q.Limit {
-				page.Next = below
+			r := e.Brief.Record()
+			return !q.Matches(&r)
+		})
+		for part := range slices.Chunk(candidates, findBatch) {
+			part = part[:min(len(part), examine)]
+			records, err := j.readArchived(ctx, files, part, &page)
+			if err != nil {
+				return page, err
+			}
+			for i, r := range records {
+				if r == nil || !q.Matches(r) {
+					continue
+				}
+				if page.Jobs = append(page.Jobs, *r); q.Limit > 0 && len(page.Jobs) == q.Limit {
+					page.Next = part[i].ID
+					return page, nil
+				}
+			}
+			if examine -= len(part); examine <= 0 {
+				page.Next = part[len(part)-1].ID
 				return page, nil
 			}
 		}
-		if examine -= len(ids); examine <= 0 {
+		below = all[len(all)-1].ID
+		if listed += len(all); listed >= findListed {
 			page.Next = below
 			return page, nil
 		}
@@ -202,20 +220,24 @@ func (j Jobs) FindArchived(ctx context.Context, q store.Query) (store.Page, erro
 
 // readArchived reads documents. Those of jobs that are in the store as well, where they are newer, and those that cannot be
 // read, are nil.
-func (j Jobs) readArchived(ctx context.Context, files Archive, ids []job.ID, page *store.Page) ([]*job.Record, error) {
+func (j Jobs) readArchived(ctx context.Context, files Archive, list []archive.Entry, page *store.Page) ([]*job.Record, error) {
+	ids := make([]job.ID, len(list))
+	for i, e := range list {
+		ids[i] = e.ID
+	}
 	here, damaged, err := j.Store.LoadMany(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	records, failed := make([]*job.Record, len(ids)), make([]error, len(ids))
+	records, failed := make([]*job.Record, len(list)), make([]error, len(list))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(findWide)
-	for i, id := range ids {
-		if _, ok := here[id]; ok || damaged[id] != nil {
+	for i, e := range list {
+		if _, ok := here[e.ID]; ok || damaged[e.ID] != nil {
 			continue
 		}
 		g.Go(func() error {
-			d, err := files.Job(gctx, id)
+			d, err := files.Document(gctx, e)
 			switch {
 			case err == nil:
 				r := d.Record()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,6 +157,56 @@ func TestFindArchived(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v: got %v, want %v", q, got, want)
+		}
+	}
+}
+
+// counted counts the documents that are read.
+type counted struct {
+	history.Archive
+	read atomic.Int64
+}
+
+func (c *counted) Document(ctx context.Context, e archive.Entry) (archive.Document, error) {
+	c.read.Add(1)
+	return c.Archive.Document(ctx, e)
+}
+
+// TestFindArchivedReadsWhatFits ensures that a page of jobs in the archive reads the documents of that page and no other, if
+// the index knows them, and finds the same without it.
+func TestFindArchivedReadsWhatFits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	archived := &counted{Archive: b.files}
+	b.Jobs.Open = func(context.Context) (history.Archive, error) { return archived, nil }
+	var briefs []archive.Brief
+	var want []job.ID
+	for i := range 60 {
+		user := "ada"
+		if i%20 == 7 {
+			user = "bob"
+		}
+		id := b.ended(user)
+		b.retired(id)
+		if user == "bob" {
+			want = append(want, id)
+		}
+		doc := must[archive.Document](t)(b.files.Job(t.Context(), id))
+		briefs = append(briefs, archive.BriefOf(&doc))
+	}
+	slices.Reverse(want)
+	for _, reads := range []int64{60, 3} {
+		archived.read.Store(0)
+		page := must[store.Page](t)(b.FindArchived(t.Context(), store.Query{User: "bob"}))
+		var got []job.ID
+		for _, r := range page.Jobs {
+			got = append(got, r.ID)
+		}
+		if n := archived.read.Load(); !slices.Equal(got, want) || n != reads {
+			t.Errorf("found %v with %d reads, want %v with %d", got, n, want, reads)
+		}
+		if err := b.files.Index(t.Context(), briefs); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

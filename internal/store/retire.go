@@ -30,10 +30,7 @@ const retireLook = 200
 // is no limit. Jobs that must stay, since they have news to tell or machines that do not close, are passed over, however many
 // there are.
 func (s *Store) Retirable(ctx context.Context, before job.Time, stay int64, most int) ([]job.ID, error) {
-	if before <= 0 && stay == 0 {
-		before = -1 // only those whose own logs are due
-	}
-	all, total, err := s.endedFirst(ctx, before, stay, most)
+	all, total, err := s.endedFirst(ctx, most)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +59,7 @@ type ended struct {
 
 // endedFirst are jobs that may leave the store: of each shard as many of those that ended first as it takes to know the first
 // of all shards, and how many jobs have ended.
-func (s *Store) endedFirst(ctx context.Context, before job.Time, stay int64, most int) (all []ended, total int64, err error) {
+func (s *Store) endedFirst(ctx context.Context, most int) (all []ended, total int64, err error) {
 	shards := make([]int, s.keys.shards)
 	for shard := range shards {
 		shards[shard] = shard

@@ -79,3 +79,21 @@ func TestRetireOnlyWhatIsDone(t *testing.T) {
 }
 
 func zed(id job.ID, at job.Time) redis.Z { return redis.Z{Score: float64(at), Member: int64(id)} }
+
+// TestRetirablePassesOver ensures that jobs that must stay, since they have news to tell, keep none behind them in the store,
+// however many they are.
+func TestRetirablePassesOver(t *testing.T) {
+	b := newBench(t, 1)
+	const stuck = 1200
+	ids := b.submit(t, stuck+3)
+	for i, id := range ids {
+		must[int64](t)(b.rdb.ZAdd(b.ctx, b.keys.prefix(0)+"ended", zed(id, job.Time(1000+i))).Result())
+		if i < stuck {
+			must[int64](t)(b.rdb.ZAdd(b.ctx, b.keys.hooks(0), zed(id, 1)).Result())
+		}
+		must[int64](t)(b.rdb.ZRem(b.ctx, b.keys.due(0), int64(id)).Result())
+	}
+	if got := must[[]job.ID](t)(b.Retirable(b.ctx, 9999, 0, 10)); !slices.Equal(got, ids[stuck:]) {
+		t.Errorf("got %v", got)
+	}
+}
