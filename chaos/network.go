@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,7 +28,11 @@ type link struct {
 
 // link makes a way to a server at an address.
 func (n *network) link(name, upstream string) (*link, error) {
-	p := toxiproxy.NewProxy(n.server, name, "127.0.0.1:0", upstream)
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	p := toxiproxy.NewProxy(n.server, name, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), upstream)
 	if err := p.Start(); err != nil {
 		return nil, fmt.Errorf("start the proxy of %s: %w", name, err)
 	}
@@ -103,12 +109,23 @@ func (l *link) cut() (func() error, error) {
 	}, nil
 }
 
+// The ports of servers and proxies lie below those that the kernel gives to connections: a server that is away for seconds
+// would else find its port taken by one when it comes back, or a proxy that dials it would be connected to itself.
+const (
+	portsFrom = 15_000
+	portsTo   = 32_000
+)
+
 // freePort finds a port that nobody listens on.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+	var why error
+	for range 100 {
+		port := portsFrom + rand.IntN(portsTo-portsFrom)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, l.Close()
+		}
+		why = err
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("find a free port: %w", why)
 }

@@ -156,10 +156,12 @@ func tellViolations(w io.Writer, all []verdict) (bad bool) {
 			count[one.Guarantee]++
 		}
 	}
-	if len(count) > 0 {
-		fmt.Fprintln(w)
-		table(w, "VIOLATED", count)
+	fmt.Fprintln(w)
+	rows := [][]string{}
+	for _, g := range check.Guarantees() {
+		rows = append(rows, []string{g.Name, g.Means, strconv.Itoa(count[g.Name])})
 	}
+	write(w, render.Table{Columns: []render.Column{{Title: "GUARANTEE"}, {Title: "HOLDS IF"}, {Title: "VIOLATIONS", Right: true}}, Rows: rows})
 	for _, v := range all {
 		for _, one := range v.violations {
 			bad = true
