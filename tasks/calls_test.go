@@ -162,7 +162,7 @@ func TestG2_LeaseIsLostWhileTheTurnIsAsked(t *testing.T) {
 		}
 		for _, kind := range []job.DoKind{job.DoCreate, job.DoTerminate} {
 			checks = 0
-			d.job.Record.Live = []job.Attempt{{Number: 1, Offer: job.Offer{Provider: "far", Region: "r"}}}
+			d.job.Live = []job.Attempt{{Number: 1, Offer: job.Offer{Provider: "far", Region: "r"}}}
 			var seen job.Seen
 			if err := d.perform(t.Context(), job.Do{Kind: kind, Attempt: 1}, &seen); err != nil || made > 0 {
 				t.Errorf("%s: made %d calls, %v", kind, made, err)
