@@ -90,6 +90,7 @@ var cases = []struct {
 	{"CreateWithUntrustedName", createWithUntrustedName},
 
 	{"ListTellsIdentity", listTellsIdentity},
+	{"ListIsSettled", listIsSettled},
 	{"ListOfAnEmptyRegion", listOfAnEmptyRegion},
 	{"ListOfUnknownRegion", listOfUnknownRegion},
 	{"DeploymentsDoNotMeet", deploymentsDoNotMeet},

@@ -40,6 +40,27 @@ func listTellsIdentity(w *world) {
 	check("terminated")
 }
 
+// Once a call has settled, no list shows the state before it.
+func listIsSettled(w *world) {
+	const looks = 8
+	r := w.gang(1, 2)
+	w.create(w.p, r)
+	w.settled()
+	for range looks {
+		if n := len(w.list(w.p, matchOf(r))); n != 2 {
+			w.Errorf("%d machines are listed after they were made, want 2", n)
+		}
+	}
+	w.waitRunning(matchOf(r), 2)
+	w.terminate(w.p, matchOf(r))
+	w.settled()
+	for range looks {
+		if n := running(w.list(w.p, matchOf(r))); n != 0 {
+			w.Errorf("%d machines are listed as running after they were told to end", n)
+		}
+	}
+}
+
 // A region without machines is an empty list.
 func listOfAnEmptyRegion(w *world) {
 	nodes, err := w.p.List(w.ctx(), w.offer.Region)

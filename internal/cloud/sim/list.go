@@ -43,7 +43,10 @@ func (p *Provider) List(ctx context.Context, region string) ([]cloud.Node, error
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", region, err)
 	}
-	nodes, err := p.cloud.list(ctx, home, p.deployment, region, at.Add(-met[LagKind]).UnixMilli(), record.shownAt)
+	// A machine that shows late does so by the time of the call, also if the list lags: the two do not add up to more than
+	// lists may lag.
+	shown := func(m record, asOf int64) bool { return m.existsAt(asOf) && m.shown <= at.UnixMilli() }
+	nodes, err := p.cloud.list(ctx, home, p.deployment, region, at.Add(-met[LagKind]).UnixMilli(), shown)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", region, err)
 	}

@@ -68,9 +68,6 @@ func parseRecord(id, line string) (record, error) {
 // existsAt reports whether the machine has been made by a time.
 func (m record) existsAt(t int64) bool { return m.created <= t }
 
-// shownAt reports whether a list as of a time shows the machine.
-func (m record) shownAt(t int64) bool { return m.created <= t && m.shown <= t }
-
 // endings are the ways to end.
 var endings = map[string]struct {
 	state  cloud.State

@@ -21,6 +21,7 @@ type score struct {
 	deaf     bool // it does not heed TERM
 	hasSetup bool
 	lines    []line
+	printed  int // bytes, and some for each line
 }
 
 // line is something that a run prints.
@@ -32,8 +33,9 @@ type line struct {
 
 // The exit codes of scripts that end badly, as in shells.
 const (
-	codeNotFound = 127
-	codeTerm     = 143
+	codeNotExecutable = 126
+	codeNotFound      = 127
+	codeTerm          = 143
 )
 
 // compile plays the setup and the run of a request in its head:
@@ -71,6 +73,13 @@ var (
 	exitTest  = regexp.MustCompile(`^\[ "?\$\{?OUTLAST_ATTEMPT\}?"? -ge ([0-9]{1,9}) \] \|\| exit ([0-9]{1,3})$`)
 )
 
+// Of a script that prints more than mostPrinted the rest is not played, since all of it is kept in Redis. Each line counts for
+// perLine bytes more than it has.
+const (
+	mostPrinted = 1 << 20
+	perLine     = 32
+)
+
 // moment is what a process takes that does nothing.
 const moment = 5 * time.Millisecond
 
@@ -83,6 +92,10 @@ func (s *score) play(stage, text string, req agent.StartRequest, attempt int) {
 		}
 	}()
 	for _, l := range strings.Split(text, "\n") {
+		if s.printed > mostPrinted {
+			s.fail(fmt.Sprintf("the sim provider plays at most %d bytes", mostPrinted), codeNotExecutable)
+			return
+		}
 		l = uncommented(strings.TrimSpace(l))
 		word, rest, _ := strings.Cut(l, " ")
 		rest = strings.TrimSpace(rest)
@@ -91,7 +104,7 @@ func (s *score) play(stage, text string, req agent.StartRequest, attempt int) {
 		case l == "trap '' TERM", l == `trap "" TERM`:
 			s.deaf = true
 		case word == "echo":
-			s.print(line{Text: spoken(rest, req) + "\n"})
+			s.print(line{Text: spoken(rest, req, mostPrinted) + "\n"})
 		case word == "sleep":
 			d, ok := seconds(rest)
 			if !ok {
@@ -131,6 +144,7 @@ func uncommented(l string) string {
 
 func (s *score) print(l line) {
 	l.At = s.total.Milliseconds()
+	s.printed += len(l.Text) + perLine
 	s.lines = append(s.lines, l)
 }
 
@@ -176,8 +190,12 @@ func seconds(s string) (time.Duration, bool) {
 }
 
 // spoken is what echo prints: words as a shell sees them, with variables, and with stars for secrets, which are kept nowhere.
-func spoken(text string, req agent.StartRequest) string {
+// Of variables at most so many bytes are said.
+func spoken(text string, req agent.StartRequest, most int) string {
 	value := func(name string) string {
+		if most -= len(req.Env[name]); most < 0 {
+			return ""
+		}
 		if _, secret := req.Secrets[name]; secret {
 			return "***"
 		}
