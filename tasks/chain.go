@@ -109,7 +109,7 @@ func (w *Worker) takeOver(ctx context.Context) error {
 	for shard := range w.store.Shards() {
 		names = append(names, store.WatchChain(shard))
 	}
-	if err := w.reclaim(ctx, names); err != nil {
+	if err := errors.Join(w.queue.remember(ctx), w.reclaim(ctx, names)); err != nil {
 		return err
 	}
 	regions, silent := w.sites.regions(ctx, chainLook)

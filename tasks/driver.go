@@ -34,6 +34,7 @@ type driver struct {
 	req    *job.Request
 	log    zerolog.Logger
 	inline time.Duration // left of the waits in place
+	queue  string        // of the act; empty for the watch
 	slot   bool          // a launch slot was held in this drive
 
 	interrupt *interrupt // ends the work under way when the user cancels
@@ -62,6 +63,10 @@ func (d *driver) drive(ctx context.Context) error {
 		wait, stay := d.staysFor(next, do)
 		if do.Kind == job.DoEnd || do.Kind == job.DoWait && !stay {
 			next.Due = do.Until
+			return d.finish(ctx, next)
+		}
+		if d.queue == QueueControl && next.Step == job.StepLaunch { // which has places of its own
+			next.Due = 0
 			return d.finish(ctx, next)
 		}
 		if refresh || store.Changes(d.job, &next) {
@@ -146,10 +151,10 @@ func (d *driver) finish(ctx context.Context, next job.Record) error {
 	return d.w.queue.Dispatch(ctx, next.ID, next.Step, next.Dispatch) // if that fails, the watch finds it missing
 }
 
-// callAct makes the act of a job that the watch can drive no further, and reports whether there is one. An act that
-// ends in a wait has no need of it: it is made when the wait is over.
+// callAct makes the act of a job that the watch can drive no further, or another kind of act, and reports whether there is one.
+// An act that ends in a wait has no need of it: it is made when the wait is over.
 func (d *driver) callAct(next *job.Record) bool {
-	if d.job.Token != "" || !next.Step.Acts() {
+	if !next.Step.Acts() || d.queue == queueOf(next.Step) || d.queue != "" && next.Due > d.now() {
 		return false
 	}
 	next.Dispatch++

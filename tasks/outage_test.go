@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/tasks"
 )
 
 // Ensure that Redis killed in the middle of a run and restarted from its append-only file is a pause: the job goes on,
@@ -65,6 +66,16 @@ func TestG1_QueueDeleted(t *testing.T) {
 		}
 	}
 	d.sound(running, waiting)
+	deleteQueue()
+	last := d.submit(d.request("sleep 1000"))
+	d.running(last)
+	d.cancel(last, 0)
+	d.done(last)
+	for _, queue := range []string{tasks.QueueWatch, tasks.QueueLaunch, tasks.QueueControl} { // what is asked for by name is found again
+		d.eventually("asynq to know the queue "+queue, func() bool {
+			return d.client.SIsMember(context.Background(), "asynq:queues", queue).Val()
+		})
+	}
 }
 
 // Ensure that a cancel is honoured at every step of a life: whichever point a worker is passing when the user

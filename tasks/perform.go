@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/cloud"
@@ -38,6 +39,12 @@ func (d *driver) perform(ctx context.Context, do job.Do, seen *job.Seen) error {
 	case job.DoChoose:
 		seen.Choice, err = d.choose(ctx)
 	case job.DoSurvey:
+		ctx, leave, full := d.enter(ctx, d.providers()...)
+		defer leave()
+		if full != nil {
+			seen.Survey = &job.Survey{At: max(d.now(), do.Newer), Fault: full}
+			break
+		}
 		within(ctx, listTime(ctx), func(ctx context.Context) {
 			seen.Survey = d.w.views.survey(ctx, &d.job.Record, do, d.clock())
 		})
@@ -64,6 +71,12 @@ func (d *driver) performOn(ctx context.Context, do job.Do, seen *job.Seen) error
 	}
 	switch do.Kind {
 	case job.DoCreate:
+		ctx, leave, full := d.enter(ctx, a.Offer.Provider)
+		defer leave()
+		if full != nil {
+			seen.Create = &job.Created{Attempt: a.Number, Fault: full}
+			break
+		}
 		within(ctx, createLimit, func(ctx context.Context) { seen.Create = d.create(ctx, site, a) })
 	case job.DoProbe:
 		within(ctx, d.reach, func(ctx context.Context) { seen.Probe, err = d.probe(ctx, site, a) })
@@ -74,11 +87,50 @@ func (d *driver) performOn(ctx context.Context, do job.Do, seen *job.Seen) error
 	case job.DoSave:
 		within(ctx, startLimit, func(ctx context.Context) { seen.Save, err = d.save(ctx, site, a) })
 	case job.DoTerminate:
+		ctx, leave, full := d.enter(ctx, a.Offer.Provider)
+		defer leave()
+		if full != nil {
+			seen.Terminate = &job.Outcome{Attempt: a.Number, At: d.now(), Fault: full}
+			break
+		}
 		within(ctx, createLimit, func(ctx context.Context) { seen.Terminate = d.terminate(ctx, site, a) })
 	default:
 		return fmt.Errorf("nobody knows how to %q", do.Kind)
 	}
 	return err
+}
+
+// enter begins a call of providers that an act waits for, unless too many acts wait for one of them already. A look of the watch
+// has places of its own.
+func (d *driver) enter(ctx context.Context, providers ...string) (_ context.Context, leave func(), full *job.Fault) {
+	var all []func()
+	leave = func() {
+		for _, f := range all {
+			f()
+		}
+	}
+	if d.queue == "" {
+		return ctx, leave, nil
+	}
+	for _, p := range providers {
+		var f func()
+		if ctx, f, full = d.w.crowd.enter(ctx, d.queue+" at "+p); full != nil {
+			break
+		}
+		all = append(all, f)
+	}
+	return ctx, leave, full
+}
+
+// providers are those that a survey has to hear.
+func (d *driver) providers() []string {
+	var all []string
+	for _, a := range d.job.Live {
+		if !slices.Contains(all, a.Offer.Provider) {
+			all = append(all, a.Offer.Provider)
+		}
+	}
+	return all
 }
 
 // listTime is how long a list may take: a bit less than the asker has left, so that a provider that hangs is what was

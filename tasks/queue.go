@@ -75,13 +75,14 @@ func (keepWrites) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 // Dispatcher makes the tasks that the record asks for. Making one twice is harmless, and so is losing one: the watch
 // looks for what is missing.
 type Dispatcher struct {
+	rdb     redis.UniversalClient
 	client  *asynq.Client
 	inspect *asynq.Inspector
 }
 
 // NewDispatcher uses a client that was prepared with [KeepWrites]. It does not close it.
 func NewDispatcher(c redis.UniversalClient) *Dispatcher {
-	return &Dispatcher{client: asynq.NewClientFromRedisClient(c), inspect: asynq.NewInspectorFromRedisClient(c)}
+	return &Dispatcher{rdb: c, client: asynq.NewClientFromRedisClient(c), inspect: asynq.NewInspectorFromRedisClient(c)}
 }
 
 // Dispatch makes act n of a job. That it exists already is success, also because go-redis may have made it twice.
@@ -137,6 +138,12 @@ func (d *Dispatcher) enqueue(ctx context.Context, kind, id, queue string, timeou
 		return fmt.Errorf("make task %s: %w", id, err)
 	}
 	return nil
+}
+
+// remember keeps our queues in the set that asynq's inspector looks into first. A client of asynq puts a queue there once in its
+// life: if somebody deletes its keys, no tick could be run early again before all workers had been restarted.
+func (d *Dispatcher) remember(ctx context.Context) error {
+	return d.rdb.SAdd(ctx, "asynq:queues", QueueWatch, QueueControl, QueueLaunch, QueueFleet, QueueHooks).Err()
 }
 
 // queued tells what became of an act's task.

@@ -47,7 +47,7 @@ type Config struct {
 	Retention Retention     // of what ended
 	Watchers  int           // shards watched at a time; 0 = 16
 	Looks     int           // jobs looked at at a time; 0 = 32
-	Acts      int           // acts at a time; 0 = 32
+	Acts      int           // launches at a time, and as many recoveries and clean-ups; 0 = 32
 	Ready     func() error  // nil, or why this worker cannot serve the deployment
 	URL       func() string // of its pages; nil if it has none
 	Hooks     int           // deliveries of news at a time; 0 = 16
@@ -111,6 +111,7 @@ type Worker struct {
 
 	stopping  context.Context //nolint:containedctx // the life of the worker: ends when it is told to stop
 	stop      context.CancelCauseFunc
+	crowd     *crowd         // bounds the calls of a provider that hangs
 	places    *places        // bound the jobs looked at at a time
 	bodies    sync.WaitGroup // looks that outlive their tick
 	loops     sync.WaitGroup
@@ -145,7 +146,7 @@ func New(cfg Config) *Worker {
 		archive: cfg.Archive, identity: cfg.Identity, leases: lease.NewKeeper(cfg.Store.Redis(), cfg.LeaseTTL), metrics: metrics,
 		rules: cfg.Rules, caps: cfg.Caps, backoff: cfg.Backoff, minAge: cfg.MinAge, every: time.Second, claim: cfg.Claim, silence: cfg.Silence, logLimit: cfg.LogLimit,
 		sender: hook.NewSender(cfg.PrivateWebhooks, cfg.Version), callbackLimit: cmp.Or(cfg.CallbackLimit, hook.CallbackLimit),
-		journaled: func() {}, places: newPlaces(cfg.Looks, cfg.Claim/15),
+		journaled: func() {}, places: newPlaces(cfg.Looks, cfg.Claim/15), crowd: newCrowd(cfg.Acts / 2),
 	}
 	if planted.On(planted.G6) {
 		w.rules.Probes, w.rules.ProbeTime = 1, 0
@@ -182,8 +183,10 @@ func (w *Worker) Start(ctx context.Context) error {
 	fleet.HandleFunc("fleet", w.handleTick(w.fleet))
 	watch.HandleFunc("watch", w.handleTick(w.watch))
 	hooks.HandleFunc("hook", w.handleHook)
-	if err := w.serve(acts, w.cfg.Acts, map[string]int{QueueControl: 2, QueueLaunch: 1}); err != nil {
-		return err
+	for _, queue := range []string{QueueControl, QueueLaunch} { // launches take their time: they take none from what ends machines
+		if err := w.serve(acts, w.cfg.Acts, map[string]int{queue: 1}); err != nil {
+			return err
+		}
 	}
 	if err := w.serve(fleet, fleetWide, map[string]int{QueueFleet: 1}); err != nil { // regions that hang take no act's place
 		return err

@@ -57,7 +57,7 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger, journal *
 		return nil, err
 	}
 	s.clients = append(s.clients, records)
-	queue, err := cfg.Server().QueueClient(cfg.Concurrency.Watch + cfg.Concurrency.Acts)
+	queue, err := cfg.Server().QueueClient(cfg.Concurrency.Watch + 2*cfg.Concurrency.Acts)
 	if err != nil {
 		return nil, err
 	}

@@ -207,3 +207,21 @@ func TestLimitIsLookedAt(t *testing.T) {
 
 // zNow is an entry of the due index that is due.
 func zNow(id job.ID) redis.Z { return redis.Z{Score: 1, Member: int64(id)} }
+
+// TestG5_ARepeatedCancelSparesTheSecondLife ensures that a cancel whose reply was lost, and which go-redis sends again when the
+// job was cancelled and resumed meanwhile, cancels nothing; and that a new one does.
+func TestG5_ARepeatedCancelSparesTheSecondLife(t *testing.T) {
+	onBoth(t, 2, func(t *testing.T, b *bench) {
+		c, next := b.ending(t)
+		next.Tasks[0].Status, next.Step = job.Failed, job.StepDone
+		b.must(t, b.tryCommit(t, &c, next, false))
+		must[Woken](t)(b.Resume(b.ctx, c.ID, "ann"))
+		late := must[Woken](t)(b.wakeIn(b.ctx, "", c.ID, wish{"cancel", mustJSON(job.Cancel{At: 1}), "once"}))
+		if late.Live || b.load(t, c.ID).Cancel != nil {
+			t.Errorf("the cancel of the first life gave %+v: %+v", late, b.load(t, c.ID).Cancel)
+		}
+		if w := must[Woken](t)(b.Cancel(b.ctx, c.ID, "bob", 0)); !w.Live || b.load(t, c.ID).Cancel == nil {
+			t.Errorf("a cancel of the second life gave %+v", w)
+		}
+	})
+}

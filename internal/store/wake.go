@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,10 +28,18 @@ type wish struct {
 	mode  string // "set", "once" or "max"
 }
 
+// anyLife is for wishes that do no harm to a job that was resumed since.
+const anyLife = "*"
+
 func (s *Store) wake(ctx context.Context, id job.ID, wishes ...wish) (Woken, error) {
+	return s.wakeIn(ctx, anyLife, id, wishes...)
+}
+
+// wakeIn wakes a job, unless it was resumed since it was in that life.
+func (s *Store) wakeIn(ctx context.Context, life string, id job.ID, wishes ...wish) (Woken, error) {
 	shard := s.keys.shardOf(id)
 	keys := []string{s.keys.of(id, "job"), s.keys.due(shard), s.keys.chain(WatchChain(shard))}
-	args := []any{int64(id)}
+	args := []any{int64(id), life}
 	for _, w := range wishes {
 		args = append(args, w.field, w.value, w.mode)
 	}
@@ -44,13 +53,18 @@ func (s *Store) wake(ctx context.Context, id job.ID, wishes ...wish) (Woken, err
 // Wake makes a job due now.
 func (s *Store) Wake(ctx context.Context, id job.ID) (Woken, error) { return s.wake(ctx, id) }
 
-// Cancel writes the wish to end a job into its record (G7). The first wish stands. Grace below zero leaves it to the task.
+// Cancel writes the wish to end a job into its record (G7). The first wish stands. It is for
+// the life that the job is in: repeated by go-redis, it does not cancel the next one. Grace below zero leaves it to the task.
 func (s *Store) Cancel(ctx context.Context, id job.ID, by string, grace time.Duration) (Woken, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return Woken{}, err
 	}
-	w, err := s.wake(ctx, id, wish{"cancel", mustJSON(job.Cancel{At: now, By: by, Grace: grace}), "once"})
+	life, err := s.rdb.HGet(ctx, s.keys.of(id, "job"), "resumed").Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return Woken{}, unavailable("cancel", err)
+	}
+	w, err := s.wakeIn(ctx, life, id, wish{"cancel", mustJSON(job.Cancel{At: now, By: by, Grace: grace}), "once"})
 	if err == nil && !w.Known {
 		err = fmt.Errorf("job %d: %w", id, ErrNotFound)
 	}

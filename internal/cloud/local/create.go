@@ -18,8 +18,13 @@ import (
 // maxNodes bounds the machines of one attempt, before they are counted against a capacity.
 const maxNodes = 1000
 
-// lockPause is between tries for a zone's lock. Whoever holds it does so for milliseconds.
-const lockPause = 2 * time.Millisecond
+const (
+	// lockPause is between tries for a zone's lock. Whoever holds it does so for milliseconds.
+	lockPause = 2 * time.Millisecond
+	// lockLimit is how long a create call waits for it. A worker that was frozen with it keeps nobody longer: they come again,
+	// or go to another zone.
+	lockLimit = 5 * time.Second
+)
 
 // Create makes the machines of an attempt. Their ids follow from the token, so a repeated call, by whomever,
 // finds the directories of the one before and completes what it left undone. Only creators hold the zone's lock.
@@ -36,11 +41,22 @@ func (p *Provider) Create(ctx context.Context, r cloud.Request) ([]cloud.Node, e
 		return nil, fmt.Errorf("create in %s: %w", zone.Name, err)
 	}
 	lock := flock.New(filepath.Join(dir, ".lock"), flock.SetPermissions(privateRun))
-	if _, err := lock.TryLockContext(ctx, lockPause); err != nil {
+	if err := p.take(ctx, lock); err != nil {
 		return nil, fmt.Errorf("create in %s: lock: %w", zone.Name, err)
 	}
 	defer func() { _ = lock.Close() }() // closing a file that was only locked
 	return p.create(ctx, zone, r)
+}
+
+// take waits for the lock of a zone.
+func (p *Provider) take(ctx context.Context, lock *flock.Flock) error {
+	short, done := context.WithTimeout(ctx, p.patience)
+	defer done()
+	_, err := lock.TryLockContext(short, lockPause)
+	if err != nil && ctx.Err() == nil && short.Err() != nil {
+		return fmt.Errorf("another worker has held it for %s", p.patience)
+	}
+	return err
 }
 
 // zoneFor checks a request and returns its zone.

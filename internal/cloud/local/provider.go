@@ -19,6 +19,8 @@ import (
 type Provider struct {
 	config Config
 	boot   string // this run of the computer
+
+	patience time.Duration // with a zone's lock
 }
 
 var (
@@ -43,7 +45,7 @@ func New(c Config) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("local provider: %w", err)
 	}
-	return &Provider{config: c, boot: boot}, nil
+	return &Provider{config: c, boot: boot, patience: lockLimit}, nil
 }
 
 // Name is "local".

@@ -1,7 +1,7 @@
 -- Makes a job due now and, if asked, writes a user's wish into its record. A job that is being driven is not
 -- taken from its driver: the driver's commit sees that it was woken and makes it due at once.
 -- KEYS[1] job  KEYS[2] due index  KEYS[3] the shard's chain
--- ARGV    id, then field, value, mode ('set', 'once', 'max') triples
+-- ARGV    id, '*' or the life that the wish is for (the token of the call that let the job go again last, or ''), then field, value, mode ('set', 'once', 'max') triples
 -- Returns {epoch of the shard's chain, 1 if there is such a job that is not done, 1 if there is such a job}.
 -- Called by Store.Wake, Cancel, Preempt, Follow and Doubt. Safe to run twice.
 local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -9,7 +9,9 @@ local r = redis.call('HMGET', KEYS[1], 'step', 'held')
 local epoch = redis.call('HGET', KEYS[3], 'epoch') or '0'
 if not r[1] then return {epoch, 0, redis.call('EXISTS', KEYS[1])} end
 if r[1] == 'done' then return {epoch, 0, 1} end
-for i = 2, #ARGV, 3 do
+-- a cancel that is repeated, since its reply was lost, when the job was resumed meanwhile
+if ARGV[2] ~= '*' and (redis.call('HGET', KEYS[1], 'resumed') or '') ~= ARGV[2] then return {epoch, 0, 1} end
+for i = 3, #ARGV, 3 do
   local value = ARGV[i + 1]
   if value == 'now' then value = now end
   if ARGV[i + 2] == 'set' then
