@@ -34,7 +34,7 @@ type provocation struct {
 var provocations = map[planted.Bug]provocation{
 	planted.G1:  {kinds: []string{"short", "chain"}, faults: []string{"queue flushed", "all workers killed"}, lasts: 15 * time.Second},
 	planted.G3:  {kinds: []string{"heeds no notice"}, faults: []string{"machine taken with notice", "cloud machine taken with notice"}, lasts: 20 * time.Second},
-	planted.G4:  {kinds: []string{"short"}},
+	planted.G4:  {kinds: []string{"short"}, lasts: 3 * time.Second},
 	planted.G5:  {kinds: []string{"cancelled late"}, faults: []string{"terminate: slow", "terminate: unavailable"}},
 	planted.G6:  {kinds: []string{"long"}, faults: []string{"dial: unreachable"}, lasts: 20 * time.Second, seed: 3},
 	planted.G7:  {kinds: []string{"cancelled while it waits"}, patience: 40 * time.Second},
