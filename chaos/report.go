@@ -56,6 +56,9 @@ func judged(dir string) verdict {
 		v.troubles = append(v.troubles, err)
 		return v
 	}
+	if len(h.Submissions) == 0 {
+		v.troubles = append(v.troubles, fmt.Errorf("nothing was submitted, or %s holds no history: nothing is shown", dir))
+	}
 	for _, f := range h.Faults {
 		v.faults[f.Name]++
 	}

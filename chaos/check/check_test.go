@@ -45,6 +45,8 @@ func ran() *story {
 	s.status(9, "RUNNING", "SUCCEEDED", s.Jobs[0].Cause).attempt(9, "closing", s.Jobs[0].Cause)
 	s.tell(1.5, "create", "m1", 1, "").tell(3, "start", "m1", 1, endsAt(8, 0)).tell(9.5, "terminate", "m1", 1, "").tell(10, "terminated", "m1", 1, "")
 	s.see(5, "RUNNING").see(12, "SUCCEEDED")
+	s.job().Attempts = []history.Attempt{{Number: 1, Offer: history.Offer{Provider: "sim"}, Started: clockAt(3)}}
+	s.Samples = []history.Sample{{At: sec(2)}}
 	return s
 }
 
@@ -117,7 +119,7 @@ func (s *story) broke(from, to float64, x history.Fault) *story {
 
 // begin forgets what became of the job, for a story that goes another way.
 func (s *story) begin() *story {
-	s.Ledger, s.Seen, s.job().Events = nil, nil, nil
+	s.Ledger, s.Seen, s.job().Events, s.job().Attempts = nil, []history.Seen{{At: sec(1), Job: 1, Status: "PENDING"}}, nil, nil
 	return s
 }
 

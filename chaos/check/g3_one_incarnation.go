@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/outlast-dev/outlast/chaos/history"
 )
 
 // oneIncarnation: the user's code of a job, of all its tasks and attempts, never ran twice at a time: neither by the ledger
-// of the sim nor by what code on local machines wrote, and no code found the lock of its job held by another one.
+// of the sim nor by what code on local machines wrote, and no code found the lock of its job held by another one. Code that ran
+// by the word of the record has left its traces there: else nothing would be known of it.
 func oneIncarnation(f *file, report func(Violation)) {
 	for _, id := range slices.Sorted(maps.Keys(f.runs)) { // also of jobs that no client was told of
 		var longest run // of those so far, the one that ends last
@@ -24,6 +27,13 @@ func oneIncarnation(f *file, report func(Violation)) {
 			}
 		}
 	}
+	f.eachJob(func(_ *history.Submission, j *history.Job) {
+		for _, a := range j.Attempts {
+			if f.mustHaveRun(a) && !f.ran(j.ID, a) {
+				report(Violation{Job: j.ID, At: at(a.Started), Text: fmt.Sprintf("its record says that attempt %d ran, and nothing saw it run", a.Number), Evidence: "a machine of " + a.Offer.Provider})
+			}
+		}
+	})
 	for _, t := range f.Traces {
 		if t.Op == "double" {
 			report(Violation{Job: t.Job, At: t.At, Text: fmt.Sprintf("the code of attempt %d found the lock of the job held by another one", t.Attempt), Evidence: fmt.Sprintf("process %d, %s", t.PID, f.clock(t.At))})
@@ -37,4 +47,22 @@ func (f *file) until(r run) string {
 		return ", which never ended"
 	}
 	return " until " + f.clock(r.to)[len("at "):]
+}
+
+// mustHaveRun reports whether an attempt must have left traces of its code: on the sim if it was started, on a local machine
+// if the code came to its end. One that was killed there may not have come to write anything.
+func (f *file) mustHaveRun(a history.Attempt) bool {
+	switch a.Offer.Provider {
+	case "sim":
+		return !a.Started.IsZero()
+	case "local":
+		return a.Exit != nil && a.Exit.Stage == "run" && a.Exit.Code == 0
+	}
+	return false
+}
+
+func (f *file) ran(id int64, a history.Attempt) bool {
+	return slices.ContainsFunc(f.runs[id], func(r run) bool {
+		return r.task == a.Task && r.attempt == a.Number && (r.where == "local") == (a.Offer.Provider == "local")
+	})
 }

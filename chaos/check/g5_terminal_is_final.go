@@ -9,6 +9,9 @@ import (
 // terminalIsFinal: an ending that a client was told is what later clients are told, and the ending at the end, with the same
 // cause; nothing in the history leads out of a final status; and the record says what its history says.
 func terminalIsFinal(f *file, report func(Violation)) {
+	if len(f.Seen) == 0 && len(f.Jobs) > 0 {
+		report(Violation{Text: "nobody has asked for a job while the run went on, so nothing is known of what they were told"})
+	}
 	told := map[int64]bool{}
 	ended := map[int64]history.Seen{} // as it was told first
 	for _, s := range f.Seen {

@@ -25,6 +25,9 @@ func waitingHoldsNothing(f *file, report func(Violation)) {
 		until history.Time
 	}
 	since, told := map[key]history.Time{}, map[int64]bool{}
+	if len(f.Samples) == 0 && len(f.Jobs) > 0 {
+		report(Violation{Text: "nobody has looked at who holds launch slots, so nothing is known of them"})
+	}
 	for i, s := range f.Samples {
 		if n := f.Run.Launches; n > 0 && len(s.Slots) > n {
 			report(Violation{At: s.At, Text: fmt.Sprintf("%d launch slots were held, and there are %d", len(s.Slots), n), Evidence: f.clock(s.At)})

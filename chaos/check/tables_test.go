@@ -92,6 +92,13 @@ func TestG3_JudgeOfDoubles(t *testing.T) {
 		{"the same machine twice", ran().tell(5, "start", "m1", 1, endsAt(8, 0)), "attempt 1 started"},
 		{"local code, one after the other", local(trace(1, "start", 1), trace(2, "beat", 1), trace(5, "start", 2), trace(6, "end", 2)), ""},
 		{"local code at the same time", local(trace(1, "start", 1), trace(5, "start", 2), trace(6, "beat", 1)), "attempt 2 started"},
+		{"code that nothing saw", change(ran(), func(s *story) { s.Ledger = nil }), "nothing saw it run"},
+		{"local code that nothing saw", change(local(), func(s *story) {
+			s.job().Attempts = []history.Attempt{{Number: 1, Offer: history.Offer{Provider: "local"}, Exit: &history.Exit{Stage: "run"}}}
+		}), "nothing saw it run"},
+		{"local code that was killed at once", change(local(), func(s *story) {
+			s.job().Attempts = []history.Attempt{{Number: 1, Offer: history.Offer{Provider: "local"}, Started: clockAt(3)}}
+		}), ""},
 		{"local code that found the lock held", local(trace(1, "start", 1), trace(2, "double", 2)), "lock of the job"},
 	})
 }
@@ -115,6 +122,7 @@ func TestG5_JudgeOfEndings(t *testing.T) {
 		{"an ending that stays", ran().see(13, "SUCCEEDED"), ""},
 		{"one that a client was told otherwise", ran().see(13, "CANCELLED"), "and CANCELLED"},
 		{"one that was left for a while", ran().see(13, "RUNNING"), "and RUNNING"},
+		{"nobody asked", change(ran(), func(s *story) { s.Seen = nil }), "nobody has asked"},
 		{"another cause", change(ran(), func(s *story) { s.Seen[1].Cause = "user_exit" }), `for "user_exit"`},
 		{"a history that goes on", ran().status(15, "SUCCEEDED", "FAILED", why("user_exit", "late", "x")), "left SUCCEEDED"},
 		{"a resumed job", change(ran(), func(s *story) {
@@ -228,6 +236,7 @@ func TestG9_JudgeOfSlots(t *testing.T) {
 		{"one that is left at the end", change(ran(), func(s *story) {
 			s.Samples = []history.Sample{{At: sec(75), Slots: []history.Slot{{Job: 1, Until: sec(130), Step: "done", Status: "SUCCEEDED"}}}}
 		}), "ended as SUCCEEDED"},
+		{"nobody looked", change(ran(), func(s *story) { s.Samples = nil }), "nobody has looked"},
 		{"more than there are", change(ran(), func(s *story) {
 			s.Samples = []history.Sample{{At: sec(5), Slots: []history.Slot{{Job: 1}, {Job: 2}, {Job: 3}}}}
 		}), "3 launch slots"},
