@@ -2,15 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
 )
 
 // The lists are read from a store of its own, where the oldest jobs have a user and a name that no others have: to find
-// them, a search has to look at all jobs.
+// them, a search has to pass all jobs. Besides the live ones it holds those that have ended (-ended), which are older.
 const (
 	pageSize  = 50
 	rareCount = 60
@@ -46,13 +50,53 @@ func (b *bench) listed(ctx context.Context) (*store.Store, error) {
 		b.lists = r
 		rare := typical(rareCount)
 		rare.Request.User, rare.Request.Name = rareUser, "Rare"
-		for _, sub := range []store.Submission{rare, typical(b.quiet - rareCount)} {
-			if _, err := r.store.Submit(ctx, sub); err != nil {
+		for _, sub := range []store.Submission{rare, typical(b.ended), typical(b.quiet - rareCount)} {
+			if sub.Count == 0 {
+				continue
+			}
+			ids, err := r.store.Submit(ctx, sub)
+			if err != nil {
 				return nil, err
+			}
+			if sub.Count == b.ended {
+				if err := endAll(ctx, r.store, ids); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
 	return b.lists.store, nil
+}
+
+// endAll ends new jobs, as if each had succeeded at once.
+func endAll(ctx context.Context, s *store.Store, ids []job.ID) error {
+	byShard := make([][]job.ID, s.Shards())
+	for _, id := range ids {
+		byShard[s.ShardOf(id)] = append(byShard[s.ShardOf(id)], id)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(clientsAtOnce)
+	for shard, ids := range byShard {
+		for part := range slices.Chunk(ids, 100) {
+			g.Go(func() error { return endSome(ctx, s, shard, part) })
+		}
+	}
+	return g.Wait()
+}
+
+func endSome(ctx context.Context, s *store.Store, shard int, ids []job.ID) error {
+	claims, commits := make([]store.Claimed, len(ids)), make([]store.Commit, len(ids))
+	for i, id := range ids {
+		var err error
+		if claims[i], err = s.Begin(ctx, id, job.StepLaunch, 1, "bench", time.Minute); err != nil {
+			return err
+		}
+		next := claims[i].Clone()
+		next.Step, next.Tasks[0].Status, next.Tasks[0].EndedAt = job.StepDone, job.Succeeded, claims[i].Now
+		commits[i] = store.Commit{From: &claims[i], Next: next}
+	}
+	results, err := s.Commit(ctx, shard, commits...)
+	return errors.Join(append(results, err)...)
 }
 
 // page measures one page of a list.
@@ -73,6 +117,7 @@ func page(q func(jobs int) store.Query) func(context.Context, *bench) ([]float64
 var (
 	firstPage  = page(func(int) store.Query { return store.Query{Live: true} })
 	middlePage = page(func(jobs int) store.Query { return store.Query{Before: job.ID(jobs / 2)} })
+	oldestLive = page(func(int) store.Query { return store.Query{Live: true, User: rareUser, Name: "rare"} })
 	byUser     = page(func(int) store.Query { return store.Query{User: rareUser} })
 	byName     = page(func(int) store.Query { return store.Query{Name: "rare"} })
 	counts     = lists(func(ctx context.Context, s *store.Store) error {
