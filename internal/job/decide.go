@@ -117,7 +117,7 @@ func (d *decision) move(task int, to Status, cause Cause) error {
 		return &IllegalMoveError{Task: task, From: t.Status, To: to}
 	}
 	cause = t.explain(to, cause.brief())
-	d.Events = append(d.Events, Event{At: d.now, Kind: "status", Task: task, Attempt: t.Attempts, From: string(t.Status), To: string(to), Cause: cause})
+	d.Events = append(d.Events, Event{At: d.now, Kind: "status", Task: task, Attempt: d.concerned(task), From: string(t.Status), To: string(to), Cause: cause})
 	if t.Status == Running && !t.LastRecoveredAt.IsZero() {
 		t.RunMS += d.now.Sub(t.LastRecoveredAt).Milliseconds()
 	}
@@ -189,6 +189,15 @@ func (d *decision) refused() Do {
 		return d.next()
 	}
 	return Do{Kind: DoWait, Until: d.Due}
+}
+
+// concerned is the attempt that a change of a task's status is about: the one whose code was started, though a replacement may
+// be made ready beside it, or else the newest.
+func (d *decision) concerned(task int) int {
+	if a := d.Started(); a != nil && a.Task == task {
+		return a.Number
+	}
+	return d.Tasks[task].Attempts
 }
 
 // note adds a line to the history without a change of status.

@@ -33,6 +33,11 @@ func TestG3_NoticeMakesAReplacementReadyAndStartsItLater(t *testing.T) {
 	if n := s.rec.Tasks[0].Recoveries; n != 1 || s.rec.Status() != job.Running {
 		t.Errorf("%d recoveries, %s", n, s.rec.Status())
 	}
+	for _, e := range s.events { // of the two attempts, the history names the one that was lost (G13)
+		if e.To == string(job.Recovering) && e.Attempt != 1 {
+			t.Errorf("attempt %d is said to be lost", e.Attempt)
+		}
+	}
 }
 
 // TestG3_ReplacementLostWhileTheOldCodeRuns ensures that the code on the leaving machine is looked after also while
