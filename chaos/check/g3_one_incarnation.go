@@ -29,7 +29,7 @@ func oneIncarnation(f *file, report func(Violation)) {
 	}
 	f.eachJob(func(_ *history.Submission, j *history.Job) {
 		for _, a := range j.Attempts {
-			if f.mustHaveRun(a) && !f.ran(j.ID, a) {
+			if mustHaveRun(j, a) && !f.ran(j.ID, a) {
 				report(Violation{Job: j.ID, At: at(a.Started), Text: fmt.Sprintf("its record says that attempt %d ran, and nothing saw it run", a.Number), Evidence: "a machine of " + a.Offer.Provider})
 			}
 		}
@@ -49,12 +49,14 @@ func (f *file) until(r run) string {
 	return " until " + f.clock(r.to)[len("at "):]
 }
 
-// mustHaveRun reports whether an attempt must have left traces of its code: on the sim if it was started, on a local machine
+// mustHaveRun reports whether an attempt must have left traces of its code: on the sim if it became RUNNING, on a local machine
 // if the code came to its end. One that was killed there may not have come to write anything.
-func (f *file) mustHaveRun(a history.Attempt) bool {
+func mustHaveRun(j *history.Job, a history.Attempt) bool {
 	switch a.Offer.Provider {
 	case "sim":
-		return !a.Started.IsZero()
+		return slices.ContainsFunc(j.Events, func(e history.Event) bool {
+			return e.To == "RUNNING" && e.Task == a.Task && e.Attempt == a.Number
+		})
 	case "local":
 		return a.Exit != nil && a.Exit.Stage == "run" && a.Exit.Code == 0
 	}

@@ -42,6 +42,9 @@ func (f *file) rounds(j *history.Job, report func(Violation)) {
 	base := f.Run.Times.Backoff
 	next := map[int]history.Time{} // by task: before this no other round can have ended
 	for _, e := range j.Events {
+		if e.Kind != "note" && e.To != "intent" { // a machine that was lost meanwhile ends the wait: the job is recovered at once
+			next[e.Task] = 0
+		}
 		m := roundNote.FindStringSubmatch(text(e.Cause))
 		if code(e.Cause) != "backoff" || m == nil || base == 0 {
 			continue

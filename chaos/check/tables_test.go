@@ -93,6 +93,10 @@ func TestG3_JudgeOfDoubles(t *testing.T) {
 		{"local code, one after the other", local(trace(1, "start", 1), trace(2, "beat", 1), trace(5, "start", 2), trace(6, "end", 2)), ""},
 		{"local code at the same time", local(trace(1, "start", 1), trace(5, "start", 2), trace(6, "beat", 1)), "attempt 2 started"},
 		{"code that nothing saw", change(ran(), func(s *story) { s.Ledger = nil }), "nothing saw it run"},
+		{"code that was stopped before it could start", change(stopped(), func(s *story) {
+			s.Ledger, s.job().Events = nil, s.job().Events[:2]
+			s.job().Attempts = []history.Attempt{{Number: 1, Offer: history.Offer{Provider: "sim"}, Started: clockAt(3), Exit: &history.Exit{Stage: "setup", Code: 143}}}
+		}), ""},
 		{"local code that nothing saw", change(local(), func(s *story) {
 			s.job().Attempts = []history.Attempt{{Number: 1, Offer: history.Offer{Provider: "local"}, Exit: &history.Exit{Stage: "run"}}}
 		}), "nothing saw it run"},
@@ -200,6 +204,9 @@ func TestG8_JudgeOfRetries(t *testing.T) {
 		{"waits that grow", ran().note(20, round("1")).note(22, round("2")).note(25, round("3")).note(30, round("4")), ""},
 		{"waits that do not", ran().note(20, round("1")).note(22, round("2")).note(24, round("3")).note(25, round("4")), "round 4"},
 		{"waits that begin anew", ran().note(20, round("1")).note(22, round("2")).note(40, round("1")).note(41.5, round("2")), ""},
+		{"a machine that was lost in such a wait", change(taken(), func(s *story) {
+			s.note(21, round("1")).note(23, round("2")).attempt(24, "closing", preempted).note(24.2, round("3"))
+		}), ""},
 		{"crashes with growing waits", crashing(3, 5, 7, 9.5, 13), ""},
 		{"crashes without", crashing(3, 5, 7, 9, 10, 11, 12), "crashed"},
 		{"many calls for one attempt", change(ran(), func(s *story) {
