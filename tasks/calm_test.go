@@ -96,3 +96,35 @@ func TestCalmLooks(t *testing.T) {
 		})
 	}
 }
+
+// TestG4_CollectorKnowsTheMachinesOfCalmJobs ensures that a machine on which a calm job runs is left alone without a look at
+// the record, and that any other machine of that job is ended.
+func TestG4_CollectorKnowsTheMachinesOfCalmJobs(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var ended []string
+	far := &rented{name: "far", terminate: func(m cloud.Match) error { ended = append(ended, m.NodeID); return nil }}
+	w := b.worker(func(c *Config) { c.Sites = Sites{"far": site(far, nil)} })
+	id := b.submit(1)[0]
+	d := b.begun(w, id, job.PhaseStarted)
+	next := d.job.Clone()
+	next.Step, next.Calm, next.Due, next.Look.Every = job.StepWatch, true, d.now().Add(time.Hour), 15_000
+	next.Tasks[0].Status, next.Tasks[0].Attempts = job.Running, 2
+	next.Live[0].Number = 2
+	if err := d.commit(t.Context(), next, false); err != nil {
+		t.Fatal(err)
+	}
+	node := func(id string, job job.ID, attempt int) cloud.Node {
+		return cloud.Node{
+			Identity: cloud.Identity{Deployment: "test", Job: job, Nonce: d.job.Nonce, Attempt: attempt},
+			ID:       id, Provider: "far", Region: "r", State: cloud.Running, CreatedAt: time.Unix(1, 0),
+		}
+	}
+	nodes := []cloud.Node{node(next.Live[0].Nodes[0].ID, id, 2), node("older", id, 1), node("nobody's", 4711, 1)}
+	if err := w.collect(t.Context(), w.sites["far"], "r", nodes, d.now()); err != nil {
+		t.Fatal(err)
+	}
+	if len(ended) != 2 || ended[0] != "older" || ended[1] != "nobody's" {
+		t.Errorf("ended %v", ended)
+	}
+}

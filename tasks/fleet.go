@@ -120,26 +120,34 @@ func (w *Worker) wakeLosers(ctx context.Context, old store.View, nodes []cloud.N
 	for _, n := range nodes {
 		now[n.ID] = n.State
 	}
+	var losers []cloud.Node
 	for _, n := range before {
 		state, there := now[n.ID]
 		if n.State.Ended() || there && (state == n.State || state == cloud.Running) {
 			continue
 		}
-		woken, err := w.store.Doubt(ctx, n.Job)
-		if err != nil {
-			return err
-		}
+		losers = append(losers, n)
+	}
+	shards, err := w.store.DoubtAll(ctx, cloud.JobsOf(losers))
+	for _, woken := range shards {
 		w.runWatch(ctx, woken)
 	}
-	return nil
+	return err
 }
 
 // collect ends machines that no job of ours needs any more (G4). The provider's list came first, the records come
 // second: a machine that is in use is in both.
 func (w *Worker) collect(ctx context.Context, site *Site, region string, nodes []cloud.Node, at job.Time) error {
 	living := slices.DeleteFunc(slices.Clone(nodes), func(n cloud.Node) bool { return n.State.Ended() })
+	calm, err := w.store.Calms(ctx, cloud.JobsOf(living))
+	if err != nil {
+		return err
+	}
+	living = slices.DeleteFunc(living, func(n cloud.Node) bool { // the machine that its job runs on: most of them
+		c, ok := calm[n.Job]
+		return ok && c.Node.ID == n.ID && c.Provider == n.Provider
+	})
 	var owners cloud.Owners
-	var err error
 	if owners.Known, owners.Damaged, err = w.store.LoadMany(ctx, cloud.JobsOf(living)); err != nil {
 		return err
 	}

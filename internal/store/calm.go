@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/outlast-dev/outlast/internal/job"
 )
@@ -80,3 +83,27 @@ func (s *Store) Rest(ctx context.Context, shard int, until job.Time, jobs ...Res
 
 // maxRest bounds the jobs of one script: what Lua can pass on at once.
 const maxRest = 2000
+
+// Calms are those of the jobs that are calm: on which machine each of them runs is known without its record.
+func (s *Store) Calms(ctx context.Context, ids []job.ID) (map[job.ID]Calm, error) {
+	out := map[job.ID]Calm{}
+	for part := range slices.Chunk(ids, readAtOnce) {
+		pipe := s.rdb.Pipeline()
+		cmds := make([]*redis.SliceCmd, len(part))
+		for i, id := range part {
+			cmds[i] = pipe.HMGet(ctx, s.keys.of(id, "job"), "step", "calm")
+		}
+		_, _ = pipe.Exec(ctx) // each command has its own error
+		for i, c := range cmds {
+			if c.Err() != nil && !redis.HasErrorPrefix(c.Err(), wrongType) { // whoever reads the record tells of a damaged one
+				return nil, unavailable("look who is calm", c.Err())
+			}
+			if v := c.Val(); len(v) == 2 && asString(v[0]) == string(job.StepWatch) && asString(v[1]) != "" {
+				calm := parseTicket(asString(v[1]))
+				calm.ID = part[i]
+				out[part[i]] = calm
+			}
+		}
+	}
+	return out, nil
+}

@@ -111,3 +111,36 @@ func TestCalmLooksCloser(t *testing.T) {
 		}
 	})
 }
+
+// TestCalms ensures that the machine of a calm job is known without its record, and of no other one.
+func TestCalms(t *testing.T) {
+	onBoth(t, 2, func(t *testing.T, b *bench) {
+		c := b.resting(t)
+		other, wrong := b.watched(t), b.watched(t)
+		must[string](t)(b.rdb.Set(b.ctx, b.keys.of(wrong, "job"), "damaged", 0).Result())
+		got := must[map[job.ID]Calm](t)(b.Calms(b.ctx, []job.ID{other, c.ID, wrong, 4711}))
+		c.Due = 0
+		if diff := cmp.Diff(map[job.ID]Calm{c.ID: c}, got); diff != "" {
+			t.Errorf("calm jobs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestDoubtAll ensures that many jobs are doubted as one is, more than fit into a pipeline, and that each shard is told of once.
+func TestDoubtAll(t *testing.T) {
+	b := newBench(t, 2)
+	ids := b.submit(t, readAtOnce+10)
+	for range 2 {
+		shards := must[[]Woken](t)(b.DoubtAll(b.ctx, append(ids, 999_999)))
+		if len(shards) != 2 || shards[0].Shard == shards[1].Shard || !shards[0].Live {
+			t.Errorf("to be run: %+v", shards)
+		}
+	}
+	known, _, err := b.LoadMany(b.ctx, ids)
+	b.must(t, err)
+	for _, id := range ids {
+		if r := known[id]; r.Doubt == 0 || r.Wakes != 2 {
+			t.Fatalf("job %d: doubt %d, %d wakes", id, r.Doubt, r.Wakes)
+		}
+	}
+}

@@ -89,13 +89,22 @@ func parseList[T any](key string, list *redis.StringSliceCmd) ([]T, error) {
 // wrongType begins Redis's answer to a command for another type than the key's.
 const wrongType = "WRONGTYPE"
 
-// LoadMany reads jobs by id in one round trip. Unknown ones are missing from the answer; damaged ones are named apart, so
+// LoadMany reads jobs by id, in as few round trips as their answers allow. Unknown ones are missing from the answer; damaged ones are named apart, so
 // that nobody takes them for unknown.
 func (s *Store) LoadMany(ctx context.Context, ids []job.ID) (known map[job.ID]job.Record, damaged map[job.ID]error, err error) {
 	known, damaged = map[job.ID]job.Record{}, map[job.ID]error{}
-	if len(ids) == 0 {
-		return known, damaged, nil
+	for part := range slices.Chunk(ids, readAtOnce) {
+		if err := s.loadInto(ctx, part, known, damaged); err != nil {
+			return nil, nil, err
+		}
 	}
+	return known, damaged, nil
+}
+
+// readAtOnce bounds the records in one pipeline: its answer must come within the time that the client waits for one.
+const readAtOnce = 1000
+
+func (s *Store) loadInto(ctx context.Context, ids []job.ID, known map[job.ID]job.Record, damaged map[job.ID]error) error {
 	pipe := s.rdb.Pipeline()
 	cmds := make([]*redis.MapStringStringCmd, len(ids))
 	for i, id := range ids {
@@ -108,7 +117,7 @@ func (s *Store) LoadMany(ctx context.Context, ids []job.ID) (known map[job.ID]jo
 			damaged[ids[i]] = &CorruptError{ID: ids[i], Err: c.Err()}
 			continue
 		case c.Err() != nil:
-			return nil, nil, unavailable("load", c.Err())
+			return unavailable("load", c.Err())
 		case len(c.Val()) == 0:
 			continue
 		}
@@ -119,5 +128,5 @@ func (s *Store) LoadMany(ctx context.Context, ids []job.ID) (known map[job.ID]jo
 		}
 		known[ids[i]] = rec
 	}
-	return known, damaged, nil
+	return nil
 }

@@ -171,6 +171,34 @@ func (s *Store) Follow(ctx context.Context, id job.ID) (Woken, error) {
 	return s.wake(ctx, id, wish{"follow", int64(now.Add(followFor)), "max"})
 }
 
+// DoubtAll is Doubt for many jobs. It returns one of them for each shard that has some which are not done.
+func (s *Store) DoubtAll(ctx context.Context, ids []job.ID) ([]Woken, error) {
+	shards := map[int]Woken{}
+	for part := range slices.Chunk(ids, readAtOnce) {
+		cmds := make([]*redis.Cmd, len(part))
+		err := s.pipelined(ctx, s.lua.wake, func(pipe redis.Pipeliner) {
+			for i, id := range part {
+				shard := s.keys.shardOf(id)
+				keys := []string{s.keys.of(id, "job"), s.keys.due(shard), s.keys.chain(WatchChain(shard))}
+				cmds[i] = s.lua.wake.EvalSha(ctx, pipe, keys, int64(id), "doubt", "now", "max")
+			}
+		})
+		if err != nil {
+			return nil, unavailable("doubt", err)
+		}
+		for i, c := range cmds {
+			reply, err := c.Slice()
+			if err != nil {
+				return nil, unavailable("doubt", err)
+			}
+			if shard := s.keys.shardOf(part[i]); asInt(reply[1]) == 1 {
+				shards[shard] = Woken{Shard: shard, Epoch: asInt(reply[0]), Live: true, Known: true}
+			}
+		}
+	}
+	return slices.Collect(maps.Values(shards)), nil
+}
+
 // Doubt says that the provider has lost a machine of the job: it is looked at now, with a view newer than this.
 func (s *Store) Doubt(ctx context.Context, id job.ID) (Woken, error) {
 	return s.wake(ctx, id, wish{"doubt", "now", "max"})
