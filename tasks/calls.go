@@ -48,7 +48,11 @@ func (s Sites) limited(st *store.Store, m *metrics, worker string) Sites {
 	out := Sites{}
 	for name, site := range s {
 		bounded := *site
-		bounded.Provider = &calls{Provider: site.Provider, limits: site.Limits, store: st, metrics: m, worker: worker}
+		all := &calls{Provider: site.Provider, limits: site.Limits, store: st, metrics: m, worker: worker}
+		bounded.Provider = all
+		if finder, ok := site.Provider.(cloud.Finder); ok {
+			bounded.Provider = &finds{all, finder}
+		}
 		out[name] = &bounded
 	}
 	return out
@@ -176,6 +180,22 @@ func (c *calls) List(ctx context.Context, region string) ([]cloud.Node, error) {
 	}
 	nodes, err := c.Provider.List(ctx, region)
 	c.saw(ctx, kindRead, region, err)
+	return nodes, err
+}
+
+// finds is a provider that can find machines as well.
+type finds struct {
+	*calls
+	finder cloud.Finder
+}
+
+// Find lists the machines of some jobs.
+func (f *finds) Find(ctx context.Context, region string, jobs []job.ID) ([]cloud.Node, error) {
+	if err := f.turn(ctx, "find", kindRead, region); err != nil {
+		return nil, err
+	}
+	nodes, err := f.finder.Find(ctx, region, jobs)
+	f.saw(ctx, kindRead, region, err)
 	return nodes, err
 }
 

@@ -29,6 +29,7 @@ type view struct {
 	turn   chan struct{} // held during a list: whoever comes meanwhile waits and often finds it new enough
 	listed time.Time     // when the provider was asked, by our own clock; zero if never
 	nodes  []cloud.Node
+	search *searches
 }
 
 func newViews(sites Sites) *views { return &views{sites: sites, byKey: map[string]*view{}} }
@@ -38,7 +39,7 @@ func (v *views) of(provider, region string) *view {
 	defer v.mu.Unlock()
 	key := provider + "/" + region
 	if v.byKey[key] == nil {
-		v.byKey[key] = &view{turn: make(chan struct{}, 1)}
+		v.byKey[key] = &view{turn: make(chan struct{}, 1), search: newSearches()}
 	}
 	return v.byKey[key]
 }
@@ -105,7 +106,7 @@ func (v *views) survey(ctx context.Context, rec *job.Record, do job.Do, c clock)
 		if needed[at] {
 			limit = listLimit
 		}
-		go within(ctx, limit, func(ctx context.Context) { parts <- v.part(ctx, at, do.Newer, c) })
+		go within(ctx, limit, func(ctx context.Context) { parts <- v.part(ctx, at, rec.ID, do.Newer, c) })
 	}
 	s := &job.Survey{}
 	var fault *job.Fault
@@ -133,8 +134,8 @@ type part struct {
 	err    error
 }
 
-func (v *views) part(ctx context.Context, where whereabouts, newer job.Time, c clock) part {
-	nodes, at, err := v.list(ctx, where.provider, where.region, newer, c)
+func (v *views) part(ctx context.Context, where whereabouts, id job.ID, newer job.Time, c clock) part {
+	nodes, at, err := v.machinesOf(ctx, where, id, newer, c)
 	if err != nil {
 		return part{where: where, err: err}
 	}

@@ -110,6 +110,12 @@ type Provider interface {
 	Settle() time.Duration
 }
 
+// Finder is a Provider that can list the machines of some jobs without those of all others, as clouds do by tags.
+type Finder interface {
+	// Find is List, for the machines of some jobs only; up to 200 are asked for at once.
+	Find(ctx context.Context, region string, jobs []job.ID) ([]Node, error)
+}
+
 // Preempter is a Provider that can take its own machines away, so that losing one can be tried out.
 type Preempter interface {
 	// Preempt takes a machine: at once without a word if notice is 0, else with a notice that long before.

@@ -180,7 +180,7 @@ func (s *Store) DoubtAll(ctx context.Context, ids []job.ID) ([]Woken, error) {
 			for i, id := range part {
 				shard := s.keys.shardOf(id)
 				keys := []string{s.keys.of(id, "job"), s.keys.due(shard), s.keys.chain(WatchChain(shard))}
-				cmds[i] = s.lua.wake.EvalSha(ctx, pipe, keys, int64(id), "doubt", "now", "max")
+				cmds[i] = s.lua.wake.EvalSha(ctx, pipe, keys, int64(id), anyLife, "doubt", "now", "max")
 			}
 		})
 		if err != nil {

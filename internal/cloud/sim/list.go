@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/outlast-dev/outlast/internal/cloud"
+	"github.com/outlast-dev/outlast/internal/job"
 )
 
 const (
@@ -24,6 +26,26 @@ func (p *Provider) List(ctx context.Context, region string) ([]cloud.Node, error
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("list %s: %w", region, err)
 	}
+	return p.seen(ctx, region, func(home string, at int64, shown showing) ([]cloud.Node, error) {
+		return p.cloud.list(ctx, home, p.deployment, region, at, shown)
+	})
+}
+
+// Find shows the machines of some jobs, as List would.
+func (p *Provider) Find(ctx context.Context, region string, jobs []job.ID) ([]cloud.Node, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("find in %s: %w", region, err)
+	}
+	return p.seen(ctx, region, func(home string, at int64, shown showing) ([]cloud.Node, error) {
+		return p.cloud.find(ctx, home, p.deployment, region, at, jobs, shown)
+	})
+}
+
+// showing tells whether a list as of a time shows a machine.
+type showing func(m record, asOf int64) bool
+
+// seen is what a list shows as of the moment when it was asked, with the faults that befall it.
+func (p *Provider) seen(ctx context.Context, region string, read func(home string, at int64, shown showing) ([]cloud.Node, error)) ([]cloud.Node, error) {
 	zones := p.cloud.world.zonesOf(region)
 	if len(zones) == 0 {
 		return nil, nil
@@ -46,13 +68,55 @@ func (p *Provider) List(ctx context.Context, region string) ([]cloud.Node, error
 	// A machine that shows late does so by the time of the call, also if the list lags: the two do not add up to more than
 	// lists may lag.
 	shown := func(m record, asOf int64) bool { return m.existsAt(asOf) && m.shown <= at.UnixMilli() }
-	nodes, err := p.cloud.list(ctx, home, p.deployment, region, at.Add(-met[LagKind]).UnixMilli(), shown)
+	nodes, err := read(home, at.Add(-met[LagKind]).UnixMilli(), shown)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", region, err)
 	}
 	if met.has(ShortKind) {
 		if nodes, err = p.cloud.shorten(ctx, home, nodes, at); err != nil {
 			return nil, fmt.Errorf("list %s: %w", region, err)
+		}
+	}
+	return nodes, nil
+}
+
+// find reads the machines of some jobs as of a time.
+func (c *Cloud) find(ctx context.Context, home, deployment, region string, at int64, jobs []job.ID, shown showing) ([]cloud.Node, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	fields := make([]string, len(jobs))
+	for i, id := range jobs {
+		fields[i] = strconv.FormatInt(int64(id), 10)
+	}
+	lists, err := c.rdb.HMGet(ctx, c.key("j:"+home), fields...).Result()
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, list := range lists {
+		text, _ := list.(string)
+		ids = append(ids, strings.Fields(text)...)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	lines, err := c.rdb.HMGet(ctx, c.key("m:"+home), ids...).Result()
+	if err != nil {
+		return nil, err
+	}
+	var nodes []cloud.Node
+	for i, line := range lines {
+		text, ok := line.(string)
+		if !ok {
+			continue
+		}
+		m, err := parseRecord(ids[i], text)
+		if err != nil {
+			return nil, err
+		}
+		if shown(m, at) {
+			nodes = append(nodes, m.node(deployment, region, at))
 		}
 	}
 	return nodes, nil
