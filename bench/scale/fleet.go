@@ -36,7 +36,6 @@ type fleet struct {
 	workers []*worker
 	log     *os.File
 	live    int // jobs that run
-	urgent  int // of those, submitted with a high priority during storms
 }
 
 // doomed is the zone that is lost in a storm. Its machines are the cheapest, so they are made there until it is full.
@@ -156,7 +155,7 @@ type worker struct {
 func (f *fleet) startWorkers(ctx context.Context) error {
 	for i := range f.options.workers {
 		w := &worker{cmd: exec.Command(f.binary, "run", "--config", filepath.Join(f.dir, "config.yaml"), "--log-format", "json")}
-		w.cmd.Env = append(os.Environ(), fmt.Sprintf("OUTLAST_HOME=%s", filepath.Join(f.dir, "state")), fmt.Sprintf("OUTLAST_WORKER=w%d", i))
+		w.cmd.Env = append(os.Environ(), "OUTLAST_HOME="+filepath.Join(f.dir, "state"), fmt.Sprintf("OUTLAST_WORKER=w%d", i))
 		w.cmd.Stdout, w.cmd.Stderr = f.log, f.log
 		w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program alone, which ends the workers
 		if err := w.cmd.Start(); err != nil {
