@@ -75,7 +75,7 @@ func (a *app) cancelIDs(c *cobra.Command, args []string, grace time.Duration) er
 	cancelled, unknown := []job.ID{}, error(nil)
 	for _, id := range ids {
 		woken, err := d.store.Cancel(ctx, id, userName(), grace)
-		switch {
+		switch err = a.unsafe(err); {
 		case errors.Is(err, store.ErrNotFound):
 			if _, err := d.jobs.Load(ctx, id); err != nil {
 				unknown = errors.Join(unknown, err)
@@ -102,7 +102,7 @@ func (a *app) cancelWhere(c *cobra.Command, name *string, grace time.Duration) e
 		return err
 	}
 	ids, woken, err := d.store.CancelWhere(ctx, name, userName(), grace)
-	if err != nil {
+	if err = a.unsafe(err); err != nil {
 		return err
 	}
 	for _, w := range woken {
@@ -119,6 +119,20 @@ func (a *app) hurry(err error) {
 	if err != nil {
 		a.say("this takes effect a little later: %v%s", err, advice(err))
 	}
+}
+
+// unsafe tells that something was done of which a failover may lose what was done: that is no failure. Any other error it
+// returns.
+func (a *app) unsafe(err error) error {
+	var unsafe *store.UnsafeError
+	if !errors.As(err, &unsafe) {
+		return err
+	}
+	if a.structured() {
+		return a.encode(a.errs, map[string]failure{"warning": {Code: "not_replicated", Message: unsafe.Error()}})
+	}
+	a.say("warning: %v", unsafe)
+	return nil
 }
 
 // advice is what can be done about Redis, behind an error that is only told.

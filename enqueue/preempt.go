@@ -40,6 +40,7 @@ With --notice the user's code is told that long before. Works with providers tha
 				return err
 			}
 			woken, err := d.store.Preempt(ctx, id, notice)
+			err = a.unsafe(err)
 			if err != nil {
 				return err
 			}

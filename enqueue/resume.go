@@ -74,6 +74,7 @@ func (d *deployment) resume(ctx context.Context, id job.ID) (store.Woken, error)
 	defer look.Stop()
 	for until := time.Now().Add(closingPatience); ; {
 		woken, err := d.jobs.Resume(ctx, id, userName())
+		err = d.app.unsafe(err)
 		var refused *job.NotResumableError
 		if !errors.As(err, &refused) || !refused.Closing || time.Now().After(until) {
 			return woken, err

@@ -26,7 +26,7 @@ func (d *deployment) submit(ctx context.Context, j spec.Job, count int, key stri
 		return nil, err
 	}
 	ids, err := d.store.Submit(ctx, store.Submission{Request: j.Request, Sealed: sealed, Count: count, Key: key})
-	if err != nil {
+	if err = d.app.unsafe(err); err != nil {
 		return nil, err
 	}
 	if err := d.push(ctx, j.Request.Priority, ids, key != ""); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/job"
@@ -37,6 +38,11 @@ func (a actions) Follow(ctx context.Context, id job.ID) error {
 // that does not take the tick changes nothing but the time: the record is written.
 func (a actions) hurry(ctx context.Context) func(store.Woken, error) (web.Result, error) {
 	return func(w store.Woken, err error) (web.Result, error) {
+		result := web.Accepted
+		var unsafe *store.UnsafeError
+		if errors.As(err, &unsafe) {
+			result, err = web.Unsafe, nil
+		}
 		switch {
 		case err != nil:
 			return "", err
@@ -46,6 +52,6 @@ func (a actions) hurry(ctx context.Context) func(store.Woken, error) (web.Result
 		if err := a.dispatch.RunWatch(ctx, w.Shard, w.Epoch); err != nil {
 			return web.Later, nil //nolint:nilerr // the watch does it within seconds
 		}
-		return web.Accepted, nil
+		return result, nil
 	}
 }

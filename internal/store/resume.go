@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/oklog/ulid/v2"
@@ -13,6 +14,20 @@ import (
 // [job.Resumed]. It needs nothing else of a client than to run the watch that it names: the job stands in line for a launch
 // slot as any other. A job that cannot go again gives a [job.NotResumableError].
 func (s *Store) Resume(ctx context.Context, id job.ID, by string) (Woken, error) {
+	var woken Woken
+	err := s.safely(ctx, s.safeJobs(id), func() error {
+		again, err := s.resumeNow(ctx, id, by)
+		var refused *job.NotResumableError
+		if woken.Live && errors.As(err, &refused) {
+			return nil // a failover has not lost it
+		}
+		woken = again
+		return err
+	})
+	return woken, err
+}
+
+func (s *Store) resumeNow(ctx context.Context, id job.ID, by string) (Woken, error) {
 	for range resumeTries {
 		woken, err := s.resume(ctx, id, by)
 		if err != nil || woken.Live {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oklog/ulid/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/outlast-dev/outlast/internal/job"
@@ -59,11 +60,27 @@ const numberTries = 12
 
 // Submit writes new jobs and returns their ids in order. It costs a constant number of round trips per 10,000 jobs.
 // Whatever is repeated, by go-redis or by a user with the same key, makes no second job. After an error some of the jobs
-// may have been written: with a key, the same submission again completes them.
-func (s *Store) Submit(ctx context.Context, sub Submission) ([]job.ID, error) {
+// may have been written: with a key, the same submission again completes them. An [UnsafeError] beside the ids says that the
+// jobs are accepted and too few replicas have them so far.
+func (s *Store) Submit(ctx context.Context, sub Submission) (ids []job.ID, err error) {
+	if sub.Key == "" && s.deploy.Replicas > 0 {
+		sub.Key = ulid.Make().String() // so that it can be repeated after a failover
+	}
+	again := false
+	err = s.safely(ctx, s.allShards(), func() error {
+		ids, err = s.submit(ctx, sub, again)
+		again = true
+		return err
+	})
+	return ids, err
+}
+
+// submit writes new jobs. again says that this was done a moment ago, and that some of it may have been lost since: what a key
+// says of it does not count.
+func (s *Store) submit(ctx context.Context, sub Submission, again bool) ([]job.ID, error) {
 	var taken *takenError
 	for try := range numberTries {
-		ids, err := s.submitOnce(ctx, sub, 1<<(2*try)-1)
+		ids, err := s.submitOnce(ctx, sub, 1<<(2*try)-1, again)
 		if !errors.As(err, &taken) {
 			return ids, err
 		}
@@ -72,7 +89,7 @@ func (s *Store) Submit(ctx context.Context, sub Submission) ([]job.ID, error) {
 }
 
 // submitOnce numbers the jobs, passing over some ids, and writes them.
-func (s *Store) submitOnce(ctx context.Context, sub Submission, over int64) ([]job.ID, error) {
+func (s *Store) submitOnce(ctx context.Context, sub Submission, over int64, again bool) ([]job.ID, error) {
 	count := max(sub.Count, 1)
 	pipe := s.rdb.Pipeline()
 	last := pipe.IncrBy(ctx, deploymentPrefix+"id", int64(count)+over)
@@ -87,7 +104,7 @@ func (s *Store) submitOnce(ctx context.Context, sub Submission, over int64) ([]j
 		if err != nil {
 			return nil, err
 		}
-		if written {
+		if written && !again {
 			return idsFrom(bound, count), nil
 		}
 		first = bound

@@ -55,7 +55,12 @@ func (s *Store) Wake(ctx context.Context, id job.ID) (Woken, error) { return s.w
 
 // Cancel writes the wish to end a job into its record (G7). The first wish stands. It is for
 // the life that the job is in: repeated by go-redis, it does not cancel the next one. Grace below zero leaves it to the task.
-func (s *Store) Cancel(ctx context.Context, id job.ID, by string, grace time.Duration) (Woken, error) {
+func (s *Store) Cancel(ctx context.Context, id job.ID, by string, grace time.Duration) (w Woken, err error) {
+	err = s.safely(ctx, s.safeJobs(id), func() error { w, err = s.cancel(ctx, id, by, grace); return err })
+	return w, err
+}
+
+func (s *Store) cancel(ctx context.Context, id job.ID, by string, grace time.Duration) (Woken, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return Woken{}, err
@@ -79,7 +84,12 @@ const (
 // CancelWhere cancels every live job, or those with a name, in small steps. It returns their ids and what to wake. A job that
 // was accepted before the call is found, whatever becomes of it meanwhile: its place in the index stays, and so does its wish
 // (G7). One that comes during the call may be spared. After an error, what is returned is cancelled.
-func (s *Store) CancelWhere(ctx context.Context, name *string, by string, grace time.Duration) ([]job.ID, []Woken, error) {
+func (s *Store) CancelWhere(ctx context.Context, name *string, by string, grace time.Duration) (ids []job.ID, woken []Woken, err error) {
+	err = s.safely(ctx, s.allShards(), func() error { ids, woken, err = s.cancelWhere(ctx, name, by, grace); return err })
+	return ids, woken, err
+}
+
+func (s *Store) cancelWhere(ctx context.Context, name *string, by string, grace time.Duration) ([]job.ID, []Woken, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -147,7 +157,12 @@ func wokenOf(epochs map[int]int64) []Woken {
 }
 
 // Preempt writes the wish to lose the machine into a job's record.
-func (s *Store) Preempt(ctx context.Context, id job.ID, notice time.Duration) (Woken, error) {
+func (s *Store) Preempt(ctx context.Context, id job.ID, notice time.Duration) (w Woken, err error) {
+	err = s.safely(ctx, s.safeJobs(id), func() error { w, err = s.preempt(ctx, id, notice); return err })
+	return w, err
+}
+
+func (s *Store) preempt(ctx context.Context, id job.ID, notice time.Duration) (Woken, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return Woken{}, err

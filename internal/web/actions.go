@@ -31,6 +31,7 @@ type Result string
 const (
 	Accepted Result = "accepted" // written into the record, and under way
 	Later    Result = "later"    // written into the record; the queue did not take it, the watch does within seconds
+	Unsafe   Result = "unsafe"   // written into the record, and fewer replicas of Redis have it than are to
 	TooLate  Result = "toolate"  // the job has ended, or has not: there is nothing to do
 )
 
@@ -84,6 +85,7 @@ var sentences = func() map[string]string {
 	for name, a := range actions {
 		out[string(name)+"-"+string(Accepted)] = a.done
 		out[string(name)+"-"+string(Later)] = a.done + " It takes effect a little later, since the queue did not answer."
+		out[string(name)+"-"+string(Unsafe)] = a.done + " It is not safe yet: too few replicas of Redis have it, and a failover now may lose it."
 		out[string(name)+"-"+string(TooLate)] = a.tooLate
 	}
 	return out
