@@ -37,6 +37,9 @@ func (g *guard) fit() error {
 
 // preflight refuses a Redis that would lose jobs, and tells of one that might.
 func (g *guard) preflight(ctx context.Context) error {
+	if err := g.rdb.Ping(ctx).Err(); err != nil { // nothing else needs to be tried
+		return fmt.Errorf("reach redis: %w: %w", store.ErrUnavailable, err)
+	}
 	warnings, err := store.Preflight(ctx, g.rdb, time.Now)
 	for _, w := range warnings {
 		g.log.Warn().Msg(w)

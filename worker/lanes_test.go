@@ -37,6 +37,7 @@ func TestLaneSentinel(t *testing.T) {
 		old := w.Current()
 		old.Kill9()
 		w.AwaitFailover(old)
+		old.Restart() // and is told that it is a replica now
 	})
 }
 

@@ -129,6 +129,7 @@ func (r Redis) options() (*redis.UniversalOptions, error) {
 	}
 	if o.TLSConfig != nil {
 		o.Dialer = dialer(o.TLSConfig, recordTimeout)
+		o.DialerRetries = 1 // a server that does not speak TLS never answers: commands are repeated anyway
 	}
 	o.SentinelUsername, o.SentinelPassword = r.Sentinel.User, string(r.Sentinel.Password)
 	return o, nil

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"errors"
+	"io"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -56,7 +58,6 @@ var outside = []struct {
 	{"remote error: tls:", Trouble{"redis_tls", "this Redis does not accept the certificate in redis_tls.cert: it must come from an authority that Redis knows"}},
 	{"first record does not look like a TLS handshake", Trouble{"redis_tls", noTLS}},
 	{"TLS handshake: context deadline exceeded", Trouble{"redis_tls", noTLS}},
-	{"TLS handshake: EOF", Trouble{"redis_tls", noTLS}},
 	{"redis_tls.", Trouble{"redis_tls", "mend the file that the setting names"}},
 }
 
@@ -72,6 +73,9 @@ func TroubleOf(err error) (Trouble, bool) {
 	}
 	if t, denied := deniedOf(err); denied {
 		return t, true
+	}
+	if errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "TLS handshake") {
+		return Trouble{"store_unavailable", "Redis closes the connection: write rediss:// instead of redis:// if it asks for TLS; else try again when it answers, jobs that run are not harmed"}, true
 	}
 	for _, t := range outside {
 		if strings.Contains(err.Error(), t.part) {
