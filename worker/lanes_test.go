@@ -47,6 +47,7 @@ func TestLaneCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, redistest.Password(word))
 	f := newFleetOn(t, fmt.Sprintf("redis+cluster://:%s@%s", word, c.Hosts()), c.Nodes...)
+	f.addRights("+cluster|slots") // and what else the docs add for a cluster
 	f.lane(func() {
 		for _, tag := range []string{"ol:{d}:", "ol:{s00}:", "ol:{s01}:", "asynq:{watch}:", "asynq:{launch}:", "asynq:{control}:", "asynq:{fleet}:"} {
 			slot := c.Slot(tag)

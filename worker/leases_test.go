@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,11 +16,28 @@ func (f *fleet) withLeases(n int) []*redistest.Server {
 	var urls []string
 	for range n {
 		s := redistest.Start(f.t, redistest.TCP(), redistest.Password(word))
-		servers, urls = append(servers, s), append(urls, "redis://:"+word+"@"+s.Address())
+		if err := s.Client(f.t).ACLSetUser(f.t.Context(), "lease", append([]string{"reset", "on", ">" + word}, leaseRights(f.t)...)...).Err(); err != nil {
+			f.t.Fatal(err)
+		}
+		servers, urls = append(servers, s), append(urls, "redis://lease:"+word+"@"+s.Address())
 	}
 	f.servers = append(f.servers, servers...)
 	f.env = append(f.env, "OUTLAST_LEASE_REDIS="+strings.Join(urls, ","))
 	return servers
+}
+
+// leaseRights are what docs/redis.md says that a user needs on these servers.
+func leaseRights(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/redis.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("further servers for the lease: `([^`]+)`").FindSubmatch(text)
+	if m == nil {
+		t.Fatal("docs/redis.md names no rights for the servers of the lease")
+	}
+	return strings.Fields(string(m[1]))
 }
 
 // Ensure that a whole deployment works whose leases need most of three servers, and goes on when one of them dies in the middle.

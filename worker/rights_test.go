@@ -51,6 +51,30 @@ func (f *fleet) grant(users map[string][]string) {
 	}
 }
 
+// addRights lets workers and clients of a fleet be the users of the docs, on every server, with the line of the docs that has a
+// certain right in it.
+func (f *fleet) addRights(with string) {
+	f.t.Helper()
+	text, err := os.ReadFile("../docs/redis.md")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	more := regexp.MustCompile("`([^`]*" + regexp.QuoteMeta(with) + "[^`]*)`").FindSubmatch(text)
+	if more == nil {
+		f.t.Fatalf("docs/redis.md adds no %s", with)
+	}
+	for name, rights := range rightsInDocs(f.t) {
+		rights = append([]string{"reset"}, append(rights, strings.Fields(string(more[1]))...)...)
+		for _, s := range f.servers {
+			if err := s.Client(f.t).ACLSetUser(f.t.Context(), name, rights...).Err(); err != nil {
+				f.t.Fatalf("ACL SETUSER %s: %v", name, err)
+			}
+		}
+	}
+	f.client = strings.Replace(f.url, "://:", "://outlast-client:", 1)
+	f.url = strings.Replace(f.url, "://:", "://outlast-worker:", 1)
+}
+
 // spy writes down which commands the worker and the client run, as a server is told by MONITOR. The worker comes over TCP and
 // the client over the socket.
 type spy struct {
