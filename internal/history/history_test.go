@@ -178,7 +178,7 @@ func TestFindArchivedReadsWhatFits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	archived := &counted{Archive: b.files}
-	b.Jobs.Open = func(context.Context) (history.Archive, error) { return archived, nil }
+	b.Open = func(context.Context) (history.Archive, error) { return archived, nil }
 	var briefs []archive.Brief
 	var want []job.ID
 	for i := range 60 {

@@ -3,6 +3,7 @@ package redistest
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func StartCluster(tb testing.TB, n int, with ...Option) *Cluster {
 	c := &Cluster{tb: tb}
 	for range n {
 		bus := FreePort(tb)
-		s := prepare(tb, append([]Option{TCP(), Set("--databases", "1", "--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--cluster-port", fmt.Sprint(bus))}, with...))
+		s := prepare(tb, append([]Option{TCP(), Set("--databases", "1", "--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--cluster-port", strconv.Itoa(bus))}, with...))
 		s.Restart()
 		for _, other := range c.Nodes {
 			s.do("CLUSTER", "MEET", "127.0.0.1", other.port, busOf(other))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"strconv"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -21,7 +22,7 @@ func Set(settings ...string) Option {
 func TCP() Option {
 	return func(s *Server) {
 		s.port = FreePort(s.tb)
-		s.settings = append(s.settings, "--port", fmt.Sprint(s.port), "--bind", "127.0.0.1")
+		s.settings = append(s.settings, "--port", strconv.Itoa(s.port), "--bind", "127.0.0.1")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -87,7 +88,7 @@ func (w *Watched) Current() *Server {
 	w.tb.Helper()
 	said := w.Sentinels[0].do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName)
 	for _, s := range append([]*Server{w.Master}, w.Replicas...) {
-		if strings.Contains(said, fmt.Sprint(s.port)) {
+		if strings.Contains(said, strconv.Itoa(s.port)) {
 			return s
 		}
 	}
