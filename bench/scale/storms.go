@@ -27,7 +27,7 @@ const calmWithin = 20 * time.Minute
 var storms = []storm{
 	{name: "submit", what: "%d submissions at once", raise: (*fleet).raiseSubmit},
 	{name: "cancel", what: "%d cancels at once", raise: (*fleet).raiseCancel},
-	{name: "zone", what: "a zone with %d machines lost", raise: (*fleet).raiseZone},
+	{name: "zone", what: "a zone with %d machines lost", raise: (*fleet).raiseZone, over: (*fleet).allHaveMachines},
 	{name: "restart", what: "all workers restarted at once", raise: (*fleet).raiseRestart, over: (*fleet).allLooked},
 }
 
@@ -162,6 +162,24 @@ func (f *fleet) raiseZone(ctx context.Context) (int, error) {
 	return 0, until(ctx, 2*time.Minute, "anybody to notice", func() (bool, error) { // else it would look calm
 		by, err := f.store.Statuses(ctx)
 		return int(by[job.Recovering]) > n/20, err
+	})
+}
+
+// allHaveMachines waits until as many machines live as jobs run: a job whose loss nobody has noticed yet looks calm, too.
+func (f *fleet) allHaveMachines(ctx context.Context) error {
+	return until(ctx, calmWithin, "all jobs to have machines", func() (bool, error) {
+		by, err := f.store.Statuses(ctx)
+		if err != nil || by[job.Recovering]+by[job.Starting] > 2 {
+			return false, err
+		}
+		nodes, err := f.world.Machines(ctx)
+		living := int64(0)
+		for _, n := range nodes {
+			if !n.State.Ended() {
+				living++
+			}
+		}
+		return living >= by[job.Running], err
 	})
 }
 
