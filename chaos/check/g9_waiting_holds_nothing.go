@@ -12,6 +12,7 @@ const (
 	slotLife = 2 * time.Minute  // a slot that nobody renews and nobody gives back runs out after this
 	settling = 10 * time.Second // a slot is given back soon after the commit that says it is not needed
 	launched = time.Minute      // and a launch that needs longer than this renews it
+	granting = 15 * time.Second // a slot that its job was given while it waited runs out after this
 )
 
 // idle are the waits of a job at the step launch that need no slot: nothing of it is on its way.
@@ -36,7 +37,7 @@ func waitingHoldsNothing(f *file, report func(Violation)) {
 		for _, slot := range s.Slots {
 			k := key{slot.Job, slot.Until}
 			why := needless(slot)
-			if why == "" || told[slot.Job] || slot.Until < s.At || f.during(slot.Until.Add(-slotLife-settling), slot.Until.Add(-slotLife+launched), stopsSome) {
+			if why == "" || told[slot.Job] || slot.Until < s.At || f.heldUp(slot) {
 				continue
 			}
 			now[k] = first(since[k], s.At)
@@ -48,6 +49,14 @@ func waitingHoldsNothing(f *file, report func(Violation)) {
 		}
 		since = now
 	}
+}
+
+// heldUp reports whether somebody who could have taken a slot or given it back may have been kept from that by a fault.
+func (f *file) heldUp(s history.Slot) bool {
+	if s.Wait == "launch_slot" { // a grant: whoever makes it tells the job, and the next tick does if that is lost
+		return f.during(s.Until.Add(-granting-settling), s.Until, stopsSome)
+	}
+	return f.during(s.Until.Add(-slotLife-settling), s.Until.Add(-slotLife+launched), stopsSome)
 }
 
 // needless tells why a slot is of no use to its job; "" if it may be.

@@ -22,6 +22,8 @@ const (
 	slotLife = 2 * time.Minute
 	// grantLife is how long a granted slot waits for its job to take it.
 	grantLife = 15 * time.Second
+	// grantTold is how long a job may take for that before it is woken once more: the answer with its grant may be lost.
+	grantTold = 2 * time.Second
 )
 
 // order sorts waiting jobs: higher priority first, then earlier submission. Exact in a double up to 2^41 jobs.
@@ -31,7 +33,7 @@ func order(priority int, id job.ID) int64 {
 
 func (s *Store) admit(ctx context.Context, op string, caps Caps, args ...any) (bool, []job.ID, error) {
 	keys := []string{deploymentPrefix + "slots", deploymentPrefix + "waiting", deploymentPrefix + "admitted"}
-	all := append([]any{op, caps.Launches, caps.Live, ms(slotLife), ms(grantLife)}, args...)
+	all := append([]any{op, caps.Launches, caps.Live, ms(slotLife), ms(grantLife), ms(grantTold)}, args...)
 	reply, err := s.lua.admit.Run(ctx, s.rdb, keys, all...).Slice()
 	if err != nil {
 		return false, nil, unavailable("admit", err)
@@ -76,7 +78,8 @@ func (s *Store) Release(ctx context.Context, caps Caps, id job.ID, ended bool) (
 	return granted, err
 }
 
-// AdmissionTick hands out slots that became free because their holders died, and returns the jobs to wake.
+// AdmissionTick hands out slots that became free because their holders died, and returns the jobs to wake: also those that
+// have not taken theirs, since nobody may have told them.
 func (s *Store) AdmissionTick(ctx context.Context, caps Caps) ([]job.ID, error) {
 	_, granted, err := s.admit(ctx, "tick", caps)
 	return granted, err

@@ -60,6 +60,27 @@ func TestAdmissionOfTheLiving(t *testing.T) {
 	})
 }
 
+// TestLostGrantIsToldAgain ensures that a job whose slot nobody told it of, since the answer with the grant was lost, is
+// named by the next ticks until it takes the slot: else the slot would stand empty until the grant runs out (G9).
+func TestLostGrantIsToldAgain(t *testing.T) {
+	onBoth(t, 2, func(t *testing.T, b *bench) {
+		caps := Caps{Launches: 2}
+		must[[]job.ID](t)(b.Join(b.ctx, caps, 0, []job.ID{1, 2, 3})) // the answer is lost
+		if got := must[[]job.ID](t)(b.AdmissionTick(b.ctx, caps)); len(got) > 0 {
+			t.Errorf("told of %v a moment after they were granted", got)
+		}
+		b.pass(t, 2*grantTold)
+		if got, _, err := b.Hold(b.ctx, caps, 2, 0); !got || err != nil {
+			t.Fatalf("hold: %t, %v", got, err)
+		}
+		for range 2 {
+			if got := must[[]job.ID](t)(b.AdmissionTick(b.ctx, caps)); !slices.Equal(got, []job.ID{1}) {
+				t.Errorf("told of %v, want the one that has not taken its slot", got)
+			}
+		}
+	})
+}
+
 // TestForgotten ensures that jobs that ended without a release are found, so that they do not count as live for ever.
 func TestForgotten(t *testing.T) {
 	b := newBench(t, 2)

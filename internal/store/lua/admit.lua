@@ -1,27 +1,27 @@
 -- Launch slots and the optional cap on live jobs, for the whole fleet. Waiting holds nothing: a job stands in the
 -- waiting index, ordered by priority and submission, and is woken when its turn has come.
 -- KEYS[1] slots (job -> until)  KEYS[2] waiting (job -> order)  KEYS[3] admitted (live jobs -> since when; only with a cap)
--- ARGV    'hold', launches, live, ttl ms, grant ttl ms, id, order
---         'join', launches, live, ttl ms, grant ttl ms, (id, order)...
---         'release', launches, live, ttl ms, grant ttl ms, id, 1 if the job has ended
---         'tick', launches, live, ttl ms, grant ttl ms
+-- ARGV    'hold', launches, live, ttl ms, grant ttl ms, told ms, id, order
+--         'join', launches, live, ttl ms, grant ttl ms, told ms, (id, order)...
+--         'release', launches, live, ttl ms, grant ttl ms, told ms, id, 1 if the job has ended
+--         'tick', launches, live, ttl ms, grant ttl ms, told ms
 -- Returns {1 if id holds a slot, granted ids...}; the caller wakes those.
--- Called by Store.Hold, Join, Release and AdmissionTick. Safe to run twice; a grant whose answer was lost is taken when
--- the job is looked at next, or runs out.
+-- Called by Store.Hold, Join, Release and AdmissionTick. Safe to run twice; a grant whose answer was lost is told again by
+-- the ticks from told ms on, until it is taken or runs out.
 local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local op, launches, live, ttl, grant = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-local mine = ARGV[6]
+local mine = ARGV[7]
 if op == 'hold' then
   if redis.call('ZSCORE', KEYS[1], mine) then
     redis.call('ZADD', KEYS[1], now + ttl, mine)
     return {1}
   end
-  local order = ARGV[7]
+  local order = ARGV[8]
   if live > 0 and redis.call('ZSCORE', KEYS[3], mine) then order = order - 2 ^ 52 end -- it lives already: before those that do not
   redis.call('ZADD', KEYS[2], order, mine)
 elseif op == 'join' then
-  for i = 6, #ARGV, 2 do
+  for i = 7, #ARGV, 2 do
     if not redis.call('ZSCORE', KEYS[1], ARGV[i]) and not redis.call('ZSCORE', KEYS[3], ARGV[i]) then
       redis.call('ZADD', KEYS[2], ARGV[i + 1], ARGV[i])
     end
@@ -29,9 +29,12 @@ elseif op == 'join' then
 elseif op == 'release' then
   redis.call('ZREM', KEYS[1], mine)
   redis.call('ZREM', KEYS[2], mine)
-  if ARGV[7] == '1' then redis.call('ZREM', KEYS[3], mine) end
+  if ARGV[8] == '1' then redis.call('ZREM', KEYS[3], mine) end
 end
 local out = {0}
+if op == 'tick' then -- a slot that was taken lasts longer, unless it is about to run out; then a look does no harm
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now + grant - ARGV[6])) do out[#out + 1] = id end
+end
 local free = launches - redis.call('ZCARD', KEYS[1])
 if free > 0 then
   local room = free
