@@ -2,6 +2,8 @@
 // random while jobs run. Then a judge that shares no code with the workers says which guarantees were broken.
 //
 //	go run ./chaos -seed 7 -for 3m -v
+//	go run ./chaos -seed 7 -for 1m -rounds single -faults 'Redis killed,worker frozen' -kinds chain -keep
+//	go run ./chaos -judge FOLDER     a history once more, after the judge has changed
 //
 //	      enqueue (load.go)           workers (fleet.go)
 //	           │                     │     │     │
