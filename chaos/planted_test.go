@@ -40,7 +40,7 @@ var provocations = map[planted.Bug]provocation{
 	planted.G7:  {kinds: []string{"cancelled while it waits"}, patience: 40 * time.Second},
 	planted.G8:  {kinds: []string{"waits for long"}, patience: 40 * time.Second},
 	planted.G9:  {kinds: []string{"long", "heeds no notice"}},
-	planted.G10: {kinds: []string{"short", "long"}, faults: []string{"list: unavailable", "create: unavailable", "offers: unavailable"}},
+	planted.G10: {kinds: []string{"short"}, faults: []string{"offers: unavailable"}, lasts: 20 * time.Second},
 	planted.G11: {kinds: []string{"short"}},
 	planted.G12: {kinds: []string{"secret"}},
 	planted.G13: {kinds: []string{"fails", "short"}},
