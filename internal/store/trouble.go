@@ -74,7 +74,7 @@ func TroubleOf(err error) (Trouble, bool) {
 	if t, denied := deniedOf(err); denied {
 		return t, true
 	}
-	if errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "TLS handshake") {
+	if errors.Is(err, ErrUnavailable) && errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "TLS handshake") {
 		return Trouble{"store_unavailable", "Redis closes the connection: write rediss:// instead of redis:// if it asks for TLS; else try again when it answers, jobs that run are not harmed"}, true
 	}
 	for _, t := range outside {

@@ -195,8 +195,9 @@ func TestFaultLate(t *testing.T) {
 	world.Settle = 30 * time.Second
 	w := open(t, world)
 	w.inject(sim.Fault{Op: sim.OpCreate, Kind: sim.LateKind, Delay: world.Settle, Count: 1})
+	first := w.create(request(1, 1, 1))[0]
 	w.inject(sim.Fault{Op: sim.OpCreate, Kind: sim.LateKind, Delay: 50 * time.Millisecond, Count: 1})
-	first, second := w.create(request(1, 1, 1))[0], w.create(request(2, 1, 1))[0]
+	second := w.create(request(2, 1, 1))[0]
 	w.eventually("one of them shows", func() bool { return len(w.list()) == 1 })
 	if n := len(w.all()); n != 2 {
 		t.Errorf("there are %d machines", n)
@@ -325,8 +326,14 @@ func TestFaultSlow(t *testing.T) {
 	}
 	w.terminate(n)
 	w.eventually("it has ended", func() bool { return w.find(n.ID).State == cloud.Terminated })
-	ended := w.events(n.ID)
-	last := ended[len(ended)-1]
+	var last sim.Event
+	var ended []sim.Event
+	w.eventually("its end is told", func() bool { // by the next call
+		w.list()
+		ended = w.events(n.ID)
+		last = ended[len(ended)-1]
+		return last.Op == "terminated"
+	})
 	terminate := ended[slices.IndexFunc(ended, func(e sim.Event) bool { return e.Op == "terminate" })]
 	if last.Op != "terminated" || last.At-terminate.At != 300 {
 		t.Errorf("asked: %+v, ended: %+v", terminate, last)

@@ -67,7 +67,7 @@ func fill(tb testing.TB, c *sim.Cloud, n int) []string {
 	return ids
 }
 
-// used is the memory that Redis uses.
+// used is the memory that Redis uses for what it keeps, without the buffers of its clients.
 func used(tb testing.TB, rdb redis.UniversalClient) int {
 	tb.Helper()
 	info, err := rdb.Info(context.Background(), "memory").Result()
@@ -75,7 +75,7 @@ func used(tb testing.TB, rdb redis.UniversalClient) int {
 		tb.Fatal(err)
 	}
 	for line := range strings.SplitSeq(info, "\r\n") {
-		if n, ok := strings.CutPrefix(line, "used_memory:"); ok {
+		if n, ok := strings.CutPrefix(line, "used_memory_dataset:"); ok {
 			bytes, err := strconv.Atoi(n)
 			if err != nil {
 				tb.Fatal(err)
