@@ -66,15 +66,10 @@ func (v *views) machinesOf(ctx context.Context, where whereabouts, id job.ID, ne
 	return got.nodes, c.of(got.asked), nil
 }
 
-// large reports whether a region is known to hold many machines.
+// large reports whether a region is known to hold many machines. It waits for no list that is under way.
 func (w *view) large() bool {
-	select {
-	case w.turn <- struct{}{}:
-		defer func() { <-w.turn }()
-	default:
-		return false // a list is under way, which will tell
-	}
-	return len(w.nodes) >= findFrom && time.Since(w.listed) < findFresh
+	last := w.last.Load()
+	return last != nil && last.machines >= findFrom && time.Since(last.at) < findFresh
 }
 
 // find waits for a search that began after it was called and is for this job, too, or makes it.

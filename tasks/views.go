@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/cloud"
@@ -29,7 +30,14 @@ type view struct {
 	turn   chan struct{} // held during a list: whoever comes meanwhile waits and often finds it new enough
 	listed time.Time     // when the provider was asked, by our own clock; zero if never
 	nodes  []cloud.Node
+	last   atomic.Pointer[census] // how many they were, for those who do not wait for their turn
 	search *searches
+}
+
+// census tells how many machines a list had.
+type census struct {
+	machines int
+	at       time.Time
 }
 
 func newViews(sites Sites) *views { return &views{sites: sites, byKey: map[string]*view{}} }
@@ -68,6 +76,7 @@ func (v *views) list(ctx context.Context, provider, region string, newer job.Tim
 			return nil, 0, err
 		}
 		w.nodes, w.listed = nodes, asked
+		w.last.Store(&census{len(nodes), asked})
 	}
 	return w.nodes, c.of(w.listed), nil
 }
