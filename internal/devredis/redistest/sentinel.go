@@ -101,7 +101,7 @@ func (w *Watched) AwaitFailover(from *Server) *Server {
 	w.tb.Helper()
 	for _, s := range w.Sentinels {
 		until(w.tb, "the Sentinels to choose another master", func() bool {
-			return !strings.Contains(s.do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName), fmt.Sprint(from.port))
+			return !strings.Contains(s.do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName), strconv.Itoa(from.port))
 		})
 	}
 	now := w.Current()

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -99,7 +100,7 @@ func (a *Authority) write(name, kind string, der []byte) string {
 func TLS(a *Authority, own Pair) Option {
 	return func(s *Server) {
 		s.port = FreePort(s.tb)
-		s.settings = append(s.settings, "--port", "0", "--tls-port", fmt.Sprint(s.port), "--bind", "127.0.0.1",
+		s.settings = append(s.settings, "--port", "0", "--tls-port", strconv.Itoa(s.port), "--bind", "127.0.0.1",
 			"--tls-cert-file", own.Cert, "--tls-key-file", own.Key, "--tls-ca-cert-file", a.CA, "--tls-auth-clients", "yes",
 			"--tls-replication", "yes", "--tls-cluster", "yes")
 	}
