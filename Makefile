@@ -27,7 +27,7 @@ test: redis valkey browser ## all tests, with the race detector
 
 # SEED=n runs the same again, CHAOS=long takes half an hour, FOR=90s as long as that.
 chaos: redis ## the fault suite: everything that can break breaks at random while jobs run, and a judge looks at all of it
-	go run ./chaos -seed $(or $(SEED),0) $(if $(filter long,$(CHAOS)),-size long -for $(or $(FOR),30m) -race,-size ci -for $(or $(FOR),3m))
+	go run ./chaos -seed $(or $(SEED),0) $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(filter long,$(CHAOS)),-size long -for $(or $(FOR),30m) -race,-size ci -for $(or $(FOR),3m))
 
 chaos-planted: redis ## show that the fault suite finds a bug in each guarantee: BUG=G3 for one
 	OUTLAST_PLANT=G2 go test -tags planted -count 1 -v -run TestG2_PlantedBugIsFound ./chaos/linear
