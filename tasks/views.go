@@ -27,17 +27,15 @@ type views struct {
 
 // view is the last list of a region.
 type view struct {
-	turn   chan struct{} // held during a list: whoever comes meanwhile waits and often finds it new enough
-	listed time.Time     // when the provider was asked, by our own clock; zero if never
-	nodes  []cloud.Node
-	last   atomic.Pointer[census] // how many they were, for those who do not wait for their turn
+	turn   chan struct{}           // held during a list: whoever comes meanwhile waits and often finds it new enough
+	last   atomic.Pointer[listing] // nil if there was none yet; it may be looked at without the turn
 	search *searches
 }
 
-// census tells how many machines a list had.
-type census struct {
-	machines int
-	at       time.Time
+// listing is what a provider answered.
+type listing struct {
+	nodes []cloud.Node
+	asked time.Time // by our own clock
 }
 
 func newViews(sites Sites) *views { return &views{sites: sites, byKey: map[string]*view{}} }
@@ -69,16 +67,17 @@ func (v *views) list(ctx context.Context, provider, region string, newer job.Tim
 	case <-ctx.Done():
 		return nil, 0, fmt.Errorf("list %s/%s: %w", provider, region, context.Cause(ctx))
 	}
-	if w.listed.IsZero() || w.listed.Before(c.local(newer)) {
+	last := w.last.Load()
+	if last == nil || last.asked.Before(c.local(newer)) {
 		asked := time.Now()
 		nodes, err := site.Provider.List(ctx, region)
 		if err != nil {
 			return nil, 0, err
 		}
-		w.nodes, w.listed = nodes, asked
-		w.last.Store(&census{len(nodes), asked})
+		last = &listing{nodes, asked}
+		w.last.Store(last)
 	}
-	return w.nodes, c.of(w.listed), nil
+	return last.nodes, c.of(last.asked), nil
 }
 
 // reached waits until a moment has come by the asker's clock. Another driver, whose answers came faster, may have
