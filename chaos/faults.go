@@ -21,8 +21,9 @@ type fault struct {
 
 // What a fault stops: see history.Fault.
 const (
-	stopsOne = "one"
-	stopsAll = "all"
+	stopsOne   = "one"
+	stopsAll   = "all"
+	stopsTicks = "ticks"
 )
 
 // faults are what can break.
@@ -261,7 +262,7 @@ func flushQueue(r *round, _ dice) (injury, error) {
 	if !r.wounds.take("redis") {
 		return injury{}, errTaken
 	}
-	in := injury{Fault: history.Fault{Target: "redis"}, holds: "redis"}
+	in := injury{Fault: history.Fault{Target: "redis", Stops: stopsTicks}, holds: "redis"}
 	admin := r.single
 	if r.ring != nil {
 		m, err := r.ring.master(r.ctx)

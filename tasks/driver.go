@@ -10,7 +10,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/outlast-dev/outlast/internal/job"
-	"github.com/outlast-dev/outlast/internal/planted"
 	"github.com/outlast-dev/outlast/internal/store"
 )
 
@@ -162,15 +161,15 @@ func (d *driver) callAct(next *job.Record) bool {
 	return true
 }
 
-// releaseSlot lets the next job launch. A release that gets lost costs the slot's life, two minutes.
+// releaseSlot lets the next job launch. A release that gets lost is made good by the fleet's tick ([Worker.takeBack]).
 func (d *driver) releaseSlot(ctx context.Context, rec *job.Record) {
 	waits := rec.Step == job.StepLaunch && rec.Wait.For.Code == job.CodeLaunchSlot
-	if rec.HoldsSlot() || waits || !d.slot && rec.Step != job.StepDone || planted.On(planted.G9) {
+	if rec.HoldsSlot() || waits || !d.slot && rec.Step != job.StepDone {
 		return
 	}
 	granted, err := d.w.store.Release(ctx, d.w.caps, rec.ID, rec.Step == job.StepDone)
 	if err != nil {
-		d.log.Debug().Err(err).Msg("cannot give back the launch slot; it runs out by itself")
+		d.log.Debug().Err(err).Msg("cannot give back the launch slot; it is taken back later")
 		return
 	}
 	d.w.wakeAll(ctx, granted)

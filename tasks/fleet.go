@@ -43,13 +43,17 @@ func (w *Worker) fleet(ctx context.Context, chain string) (time.Duration, error)
 	return site.ViewEvery, w.view(ctx, site, parts[2])
 }
 
-// admission hands out launch slots whose holders died, and places of jobs that are done.
+// admission hands out launch slots whose holders died, and takes back what is held by jobs that do not launch, and places
+// of jobs that are done.
 func (w *Worker) admission(ctx context.Context) error {
-	granted, err := w.store.AdmissionTick(ctx, w.caps)
+	found, err := w.store.AdmissionTick(ctx, w.caps)
 	if err != nil {
 		return err
 	}
-	w.wakeAll(ctx, granted)
+	w.wakeAll(ctx, found.Granted)
+	if err := w.takeBack(ctx, found); err != nil {
+		return err
+	}
 	if w.caps.Live == 0 {
 		return nil
 	}
@@ -64,6 +68,33 @@ func (w *Worker) admission(ctx context.Context) error {
 		}
 		w.wakeAll(ctx, granted)
 	}
+	return nil
+}
+
+// takeBack ends the slots of jobs that do not launch. Whoever drives a job gives its slot back, but after the commit that
+// says so: a worker that dies in between, a call that is lost, or a Redis that fails over and forgets it leaves the slot
+// held for nothing (G9).
+func (w *Worker) takeBack(ctx context.Context, found store.Admission) error {
+	ids := make([]job.ID, len(found.Quiet))
+	for i, slot := range found.Quiet {
+		ids[i] = slot.ID
+	}
+	known, damaged, err := w.store.LoadMany(ctx, ids)
+	if err != nil {
+		return err
+	}
+	needless := slices.DeleteFunc(found.Quiet, func(slot store.Slot) bool {
+		rec, there := known[slot.ID]
+		return damaged[slot.ID] != nil || there && rec.NeedsSlot(slot.Grant, found.Now)
+	})
+	if len(needless) == 0 {
+		return nil
+	}
+	granted, err := w.store.TakeBack(ctx, w.caps, needless)
+	if err != nil {
+		return err
+	}
+	w.wakeAll(ctx, granted)
 	return nil
 }
 

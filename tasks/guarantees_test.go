@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/outlast-dev/outlast/internal/cloud"
 	"github.com/outlast-dev/outlast/internal/cloud/local"
 	"github.com/outlast-dev/outlast/internal/job"
@@ -104,6 +106,46 @@ func TestG9_WaitingHoldsNothing(t *testing.T) {
 	d.write("go")
 	d.done(low)
 	d.sound(holder, low)
+}
+
+// Ensure that the slot of a job that does not launch is the next one's, however it came to be held: of a job that runs, one that
+// waits, one that is done and one that nobody knows; and that a job whose machine boots keeps its own (G9).
+//
+// What gives a slot back comes after the commit which says that it is not needed, and may be lost: with its caller, on its
+// way, or by a Redis that fails over.
+func TestG9_SlotsOfWhoDoesNotLaunchAreTakenBack(t *testing.T) {
+	t.Parallel()
+	d := newDeployment(t)
+	d.zones = []local.Zone{{Name: "a", Capacity: 4}, {Name: "full", Capacity: -1}, {Name: "slow", Capacity: 4, Boot: time.Hour}}
+	d.worker()
+	in := func(region, run string) job.ID {
+		return d.submit(d.request(run, func(t *job.TaskRequest) { t.Resources.Any[0].Region = region }))
+	}
+	runs, done, waits, boots := in("a", "sleep 1000"), in("a", "true"), in("full", "true"), in("slow", "true")
+	d.running(runs)
+	d.done(done)
+	d.await(waits, "waiting for capacity", func(r job.Record) bool { return r.Wait.For.Code == job.CodeBackoff })
+	d.await(boots, "booting", func(r job.Record) bool { return r.HoldsSlot() && r.Wait.For.Code == job.CodeBooting })
+	const nobody = job.ID(9999)
+	ctx, slots := context.Background(), "ol:{d}:slots"
+	member := func(id job.ID) string { return fmt.Sprint(int64(id)) }
+	later := float64(time.Now().Add(patience + 10*time.Second).UnixMilli()) // as those are that were renewed some seconds ago
+	for _, id := range []job.ID{runs, done, waits, nobody, boots} {
+		if err := d.store.Redis().ZAdd(ctx, slots, redis.Z{Score: later, Member: member(id)}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.eventually("needless slots to be taken back", func() bool {
+		for _, id := range []job.ID{runs, done, waits, nobody} {
+			if score, err := d.store.Redis().ZScore(ctx, slots, member(id)).Result(); err == nil && score == later {
+				return false
+			}
+		}
+		return true
+	})
+	if err := d.store.Redis().ZScore(ctx, slots, member(boots)).Err(); err != nil {
+		t.Errorf("a job whose machine boots has lost its slot: %v", err)
+	}
 }
 
 // Ensure that of jobs which stand in the line for a slot the one with the highest priority launches first, then the one

@@ -29,7 +29,10 @@ func (f *file) during(from, to history.Time, counts func(history.Fault) bool) bo
 func stopsAll(x history.Fault) bool { return x.Stops == "all" }
 
 // stopsSome is a fault in which somebody cannot.
-func stopsSome(x history.Fault) bool { return x.Stops != "" }
+func stopsSome(x history.Fault) bool { return stopsAll(x) || x.Stops == "one" }
+
+// stopsTicks is a fault after which somebody has to take over what came by itself until then.
+func stopsTicks(x history.Fault) bool { return x.Stops != "" }
 
 // ofCloud gives what tells faults of a provider's operations.
 func ofCloud(ops ...string) func(history.Fault) bool {

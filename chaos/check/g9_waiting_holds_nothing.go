@@ -8,18 +8,16 @@ import (
 	"github.com/outlast-dev/outlast/chaos/history"
 )
 
-const (
-	slotLife = 2 * time.Minute  // a slot that nobody renews and nobody gives back runs out after this
-	settling = 10 * time.Second // a slot is given back soon after the commit that says it is not needed
-	launched = time.Minute      // and a launch that needs longer than this renews it
-	granting = 15 * time.Second // a slot that its job was given while it waited runs out after this
-)
+// settling is how soon a slot is given back after the commit that says that it is not needed, or taken back by the fleet if
+// that was lost.
+const settling = 10 * time.Second
 
 // idle are the waits of a job at the step launch that need no slot: nothing of it is on its way.
 var idle = []string{"launch_slot", "backoff", "no_capacity", "quota", "secrets_locked", "controller_fault", "closing"}
 
 // waitingHoldsNothing: the launch slots held are those of live launches, never more than there are, and none is left at the
-// end. One whose driver died, or could not reach Redis, before it gave the slot back is excused until the slot runs out.
+// end. Faults may keep the fleet from taking back what a driver did not give back, each for as long as it takes until the fleet's
+// ticks go on, and all together for that long outside of outages.
 func waitingHoldsNothing(f *file, report func(Violation)) {
 	type key struct {
 		job   int64
@@ -37,12 +35,12 @@ func waitingHoldsNothing(f *file, report func(Violation)) {
 		for _, slot := range s.Slots {
 			k := key{slot.Job, slot.Until}
 			why := needless(slot)
-			if why == "" || told[slot.Job] || slot.Until < s.At || f.heldUp(slot) {
+			if why == "" || told[slot.Job] || slot.Until < s.At {
 				continue
 			}
 			now[k] = first(since[k], s.At)
 			last := i == len(f.Samples)-1 && f.Run.CalmAt != 0
-			if s.At.Sub(now[k]) > settling || last {
+			if f.tooLong(now[k], s.At) || last {
 				told[slot.Job] = true
 				report(Violation{Job: slot.Job, At: s.At, Text: "it held a launch slot, and " + why, Evidence: fmt.Sprintf("%s until %s", f.clock(now[k]), f.clock(s.At)[len("at "):])})
 			}
@@ -51,12 +49,11 @@ func waitingHoldsNothing(f *file, report func(Violation)) {
 	}
 }
 
-// heldUp reports whether somebody who could have taken a slot or given it back may have been kept from that by a fault.
-func (f *file) heldUp(s history.Slot) bool {
-	if s.Wait == "launch_slot" { // a grant: whoever makes it tells the job, and the next tick does if that is lost
-		return f.during(s.Until.Add(-granting-settling), s.Until, stopsSome)
-	}
-	return f.during(s.Until.Add(-slotLife-settling), s.Until.Add(-slotLife+launched), stopsSome)
+// tooLong reports whether a slot was held for nothing from one moment to another for longer than faults excuse.
+func (f *file) tooLong(from, to history.Time) bool {
+	const atMost = driveWithin + settling
+	held := to.Sub(from)
+	return held > settling && !f.during(to.Add(-atMost), to, stopsTicks) || f.waited(to, held, stopsAll) > atMost
 }
 
 // needless tells why a slot is of no use to its job; "" if it may be.

@@ -240,6 +240,10 @@ func TestG9_JudgeOfSlots(t *testing.T) {
 		{"a job that runs", held("watch", "RUNNING", "", 11, 15, 25), "step watch"},
 		{"a job that waits", held("launch", "STARTING", "backoff", 11, 15, 25), "waited: backoff"},
 		{"one whose driver died", held("launch", "STARTING", "backoff", 11, 15, 25).broke(12, 13, history.Fault{Stops: "one", Target: "w1"}), ""},
+		{"one whose driver died long ago", held("launch", "STARTING", "backoff", 41, 45, 55).broke(12, 13, history.Fault{Stops: "one", Target: "w1"}), "waited: backoff"},
+		{"one that waits for a tick that was lost", held("launch", "STARTING", "launch_slot", 11, 15, 25).broke(12, 12, history.Fault{Stops: "ticks"}), ""},
+		{"one that nobody takes back, whoever dies", held("launch", "STARTING", "backoff", 11, 15, 42).broke(12, 41, history.Fault{Stops: "one", Target: "w1"}), "waited: backoff"},
+		{"one that nobody could take back", held("launch", "STARTING", "backoff", 11, 15, 42).broke(12, 41, history.Fault{Stops: "all"}), ""},
 		{"one that is left at the end", change(ran(), func(s *story) {
 			s.Samples = []history.Sample{{At: sec(75), Slots: []history.Slot{{Job: 1, Until: sec(130), Step: "done", Status: "SUCCEEDED"}}}}
 		}), "ended as SUCCEEDED"},

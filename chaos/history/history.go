@@ -139,8 +139,8 @@ type Fault struct {
 	Name   string `json:"name"`             // the kind: a row of the table of faults
 	Target string `json:"target,omitempty"` // worker, zone, machine
 	Detail string `json:"detail,omitempty"`
-	// Stops says whose work it stopped: "all" if nobody could drive a job while it went on, "one" if one worker could not, ""
-	// if all could.
+	// Stops says whose work it stopped: "all" if nobody could drive a job while it went on, "one" if one worker could not,
+	// "ticks" if all could and nothing told them to until they had taken over the ticks that were lost, "" if it stopped none.
 	Stops string `json:"stops,omitempty"`
 	// Cloud is set for faults of a provider: operation and kind, such as "create" and "lost".
 	Op   string `json:"op,omitempty"`

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/outlast-dev/outlast/internal/planted"
 )
 
 // Step says who has to act next on a job.
@@ -209,6 +211,8 @@ func (r *Record) Ended() bool {
 func (r *Record) HoldsSlot() bool {
 	a := r.newest()
 	switch {
+	case planted.On(planted.G9):
+		return true
 	case r.Step != StepLaunch || a == nil || a.Phase == PhaseStarted:
 		return false
 	case a.Phase == PhaseIntent && a.Tries == 0:
@@ -216,6 +220,12 @@ func (r *Record) HoldsSlot() bool {
 	default:
 		return a.Phase != PhaseReady || len(r.Live) == 1
 	}
+}
+
+// NeedsSlot reports whether a slot that the job has held for a while may still be of use to it: also one that was only
+// granted, as long as the job can come for it, and one whose job somebody drives, who commits last what has come of it.
+func (r *Record) NeedsSlot(granted bool, now Time) bool {
+	return r.HeldTo > now || r.HoldsSlot() || granted && r.Step == StepLaunch
 }
 
 // task is the task being driven.

@@ -83,3 +83,31 @@ func TestG8_WaitingForATurnCountsAsNoFailure(t *testing.T) {
 		}
 	})
 }
+
+// TestG9_WhoNeedsASlot ensures that a slot which a job has held for a while is its own only as long as it launches, somebody
+// drives it, or it can still come for what it was granted.
+func TestG9_WhoNeedsASlot(t *testing.T) {
+	t.Parallel()
+	const now = job.Time(1000)
+	intent, booting := job.Attempt{Phase: job.PhaseIntent}, job.Attempt{Phase: job.PhaseBooting}
+	for _, c := range []struct {
+		name           string
+		rec            job.Record
+		taken, granted bool // what is wanted of a slot that was taken, and of one that was only granted
+	}{
+		{"never driven", job.Record{Step: job.StepLaunch}, false, true},
+		{"driven", job.Record{Step: job.StepLaunch, HeldTo: now + 1}, true, true},
+		{"driven no more", job.Record{Step: job.StepLaunch, HeldTo: now}, false, true},
+		{"waits for capacity", job.Record{Step: job.StepLaunch, Wait: job.Waiting{For: job.Cause{Code: job.CodeBackoff}}}, false, true},
+		{"is to create", job.Record{Step: job.StepLaunch, Live: []job.Attempt{intent}}, true, true},
+		{"boots", job.Record{Step: job.StepLaunch, Live: []job.Attempt{booting}}, true, true},
+		{"runs", job.Record{Step: job.StepWatch, Live: []job.Attempt{{Phase: job.PhaseStarted}}}, false, false},
+		{"runs, and is looked at", job.Record{Step: job.StepWatch, HeldTo: now + 1}, true, true},
+		{"recovers", job.Record{Step: job.StepRecover, Live: []job.Attempt{{Phase: job.PhaseClosing}}}, false, false},
+		{"is done", job.Record{Step: job.StepDone}, false, false},
+	} {
+		if taken, granted := c.rec.NeedsSlot(false, now), c.rec.NeedsSlot(true, now); taken != c.taken || granted != c.granted {
+			t.Errorf("%s: needs a slot %t, one it was granted %t", c.name, taken, granted)
+		}
+	}
+}

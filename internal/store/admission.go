@@ -24,31 +24,55 @@ const (
 	grantLife = 15 * time.Second
 	// grantTold is how long a job may take for that before it is woken once more: the answer with its grant may be lost.
 	grantTold = 2 * time.Second
+	// slotQuiet is for how long nobody has renewed a slot when it is looked whether its job still needs it.
+	slotQuiet = 5 * time.Second
 )
+
+// Slot is a launch slot that a job holds.
+type Slot struct {
+	ID    job.ID
+	Until job.Time // when it runs out, if nobody renews it
+	Grant bool     // the job has not taken it yet
+}
+
+// Admission is what a look at the slots has found.
+type Admission struct {
+	Now     job.Time
+	Granted []job.ID // whose turn it is: wake them
+	Quiet   []Slot   // that nobody has renewed, or taken, for a while
+}
 
 // order sorts waiting jobs: higher priority first, then earlier submission. Exact in a double up to 2^41 jobs.
 func order(priority int, id job.ID) int64 {
 	return int64(job.MaxPriority-priority)<<41 + int64(id)
 }
 
-func (s *Store) admit(ctx context.Context, op string, caps Caps, args ...any) (bool, []job.ID, error) {
+func (s *Store) admit(ctx context.Context, op string, caps Caps, args ...any) (got bool, found Admission, err error) {
 	keys := []string{deploymentPrefix + "slots", deploymentPrefix + "waiting", deploymentPrefix + "admitted"}
 	all := append([]any{op, caps.Launches, caps.Live, ms(slotLife), ms(grantLife), ms(grantTold)}, args...)
 	reply, err := s.lua.admit.Run(ctx, s.rdb, keys, all...).Slice()
 	if err != nil {
-		return false, nil, unavailable("admit", err)
+		return false, Admission{}, unavailable("admit", err)
 	}
-	var granted []job.ID
-	for _, v := range reply[1:] {
-		granted = append(granted, job.ID(asInt(v)))
+	found.Now = job.Time(asInt(reply[3]))
+	granted, _ := reply[1].([]any)
+	for _, v := range granted {
+		found.Granted = append(found.Granted, job.ID(asInt(v)))
 	}
-	return asInt(reply[0]) == 1, granted, nil
+	quiet, _ := reply[2].([]any)
+	for i := 0; i+1 < len(quiet); i += 2 {
+		slot := Slot{ID: job.ID(asInt(quiet[i])), Until: job.Time(asInt(quiet[i+1]))}
+		slot.Grant = slot.Until <= found.Now.Add(grantLife)
+		found.Quiet = append(found.Quiet, slot)
+	}
+	return asInt(reply[0]) == 1, found, nil
 }
 
 // Hold asks for a launch slot, or renews it. Without one the job stands in the queue and is to be woken when its turn
 // has come. The ids are of other jobs whose turn it is now: wake them.
 func (s *Store) Hold(ctx context.Context, caps Caps, id job.ID, priority int) (bool, []job.ID, error) {
-	return s.admit(ctx, "hold", caps, int64(id), order(priority, id))
+	got, found, err := s.admit(ctx, "hold", caps, int64(id), order(priority, id))
+	return got, found.Granted, err
 }
 
 // Join puts new jobs in the queue and returns those that got a slot at once.
@@ -63,7 +87,7 @@ func (s *Store) Join(ctx context.Context, caps Caps, priority int, ids []job.ID)
 		if err != nil {
 			return granted, err
 		}
-		granted = append(granted, got...)
+		granted = append(granted, got.Granted...)
 	}
 	return granted, nil
 }
@@ -74,15 +98,26 @@ func (s *Store) Release(ctx context.Context, caps Caps, id job.ID, ended bool) (
 	if ended {
 		flag = 1
 	}
-	_, granted, err := s.admit(ctx, "release", caps, int64(id), flag)
-	return granted, err
+	_, found, err := s.admit(ctx, "release", caps, int64(id), flag)
+	return found.Granted, err
 }
 
-// AdmissionTick hands out slots that became free because their holders died, and returns the jobs to wake: also those that
+// TakeBack ends slots that their jobs have no use for, each unless somebody has renewed it since it was seen, and returns
+// the jobs whose turn it is now: wake them.
+func (s *Store) TakeBack(ctx context.Context, caps Caps, slots []Slot) ([]job.ID, error) {
+	var args []any
+	for _, slot := range slots {
+		args = append(args, int64(slot.ID), int64(slot.Until))
+	}
+	_, found, err := s.admit(ctx, "back", caps, args...)
+	return found.Granted, err
+}
+
+// AdmissionTick hands out slots that became free because their holders died, and tells whom to wake: also those that
 // have not taken theirs, since nobody may have told them.
-func (s *Store) AdmissionTick(ctx context.Context, caps Caps) ([]job.ID, error) {
-	_, granted, err := s.admit(ctx, "tick", caps)
-	return granted, err
+func (s *Store) AdmissionTick(ctx context.Context, caps Caps) (Admission, error) {
+	_, found, err := s.admit(ctx, "tick", caps, ms(slotQuiet))
+	return found, err
 }
 
 // StandInLine reports which of the jobs wait in the queue for a slot.

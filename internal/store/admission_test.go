@@ -66,7 +66,7 @@ func TestLostGrantIsToldAgain(t *testing.T) {
 	onBoth(t, 2, func(t *testing.T, b *bench) {
 		caps := Caps{Launches: 2}
 		must[[]job.ID](t)(b.Join(b.ctx, caps, 0, []job.ID{1, 2, 3})) // the answer is lost
-		if got := must[[]job.ID](t)(b.AdmissionTick(b.ctx, caps)); len(got) > 0 {
+		if got := must[Admission](t)(b.AdmissionTick(b.ctx, caps)).Granted; len(got) > 0 {
 			t.Errorf("told of %v a moment after they were granted", got)
 		}
 		b.pass(t, 2*grantTold)
@@ -74,9 +74,54 @@ func TestLostGrantIsToldAgain(t *testing.T) {
 			t.Fatalf("hold: %t, %v", got, err)
 		}
 		for range 2 {
-			if got := must[[]job.ID](t)(b.AdmissionTick(b.ctx, caps)); !slices.Equal(got, []job.ID{1}) {
+			if got := must[Admission](t)(b.AdmissionTick(b.ctx, caps)).Granted; !slices.Equal(got, []job.ID{1}) {
 				t.Errorf("told of %v, want the one that has not taken its slot", got)
 			}
+		}
+	})
+}
+
+// TestG9_UntouchedSlotsAreTakenBack ensures that a slot which nobody has renewed or taken for a while is found, that it is
+// the next job's once it is taken back, and that one is left alone which was renewed after it was found.
+func TestG9_UntouchedSlotsAreTakenBack(t *testing.T) {
+	onBoth(t, 2, func(t *testing.T, b *bench) {
+		caps := Caps{Launches: 3}
+		tick := func() []Slot { return must[Admission](t)(b.AdmissionTick(b.ctx, caps)).Quiet }
+		ids := func(slots []Slot) (granted, taken []job.ID) {
+			for _, s := range slots {
+				if s.Grant {
+					granted = append(granted, s.ID)
+				} else {
+					taken = append(taken, s.ID)
+				}
+			}
+			return granted, taken
+		}
+		hold := func(id job.ID) {
+			t.Helper()
+			if got, _, err := b.Hold(b.ctx, caps, id, 0); !got || err != nil {
+				t.Fatalf("hold %d: %t, %v", id, got, err)
+			}
+		}
+		must[[]job.ID](t)(b.Join(b.ctx, caps, 0, []job.ID{1, 2, 3, 4, 5}))
+		hold(1)
+		hold(2)
+		if got := tick(); len(got) > 0 {
+			t.Errorf("found %v a moment after they were granted and taken", got)
+		}
+		b.pass(t, slotQuiet+time.Second)
+		found := tick()
+		if granted, taken := ids(found); !slices.Equal(granted, []job.ID{3}) || !slices.Equal(taken, []job.ID{1, 2}) {
+			t.Fatalf("found the grants of %v and the slots of %v", granted, taken)
+		}
+		hold(2)
+		for range 2 { // the answer of the first may be lost
+			must[[]job.ID](t)(b.TakeBack(b.ctx, caps, found))
+		}
+		held := must[[]string](t)(b.rdb.ZRange(b.ctx, deploymentPrefix+"slots", 0, -1).Result())
+		slices.Sort(held)
+		if !slices.Equal(held, []string{"2", "4", "5"}) {
+			t.Errorf("the slots are held by %v", held)
 		}
 	})
 }
@@ -226,7 +271,7 @@ func (q *queue) die(t *rapid.T) {
 			delete(q.slots, id)
 		}
 	}
-	q.same(t, q.grant(), must[[]job.ID](t)(q.AdmissionTick(q.ctx, q.caps)))
+	q.same(t, q.grant(), must[Admission](t)(q.AdmissionTick(q.ctx, q.caps)).Granted)
 }
 
 func (q *queue) same(t *rapid.T, want, got []job.ID) {

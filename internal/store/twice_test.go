@@ -248,7 +248,13 @@ var twiceCases = []struct {
 	{"tick", nil, func(t *testing.T, b *bench) func() {
 		must[[]job.ID](t)(b.Join(b.ctx, Caps{Launches: 1}, 0, []job.ID{1, 2, 3}))
 		b.pass(t, grace)
-		return func() { must[[]job.ID](t)(b.AdmissionTick(b.ctx, Caps{Launches: 1})) }
+		return func() { must[Admission](t)(b.AdmissionTick(b.ctx, Caps{Launches: 1})) }
+	}},
+	{"take back", nil, func(t *testing.T, b *bench) func() {
+		must[[]job.ID](t)(b.Join(b.ctx, Caps{Launches: 2}, 0, []job.ID{1, 2, 3, 4}))
+		b.pass(t, slotQuiet)
+		found := must[Admission](t)(b.AdmissionTick(b.ctx, Caps{Launches: 2})).Quiet
+		return func() { must[[]job.ID](t)(b.TakeBack(b.ctx, Caps{Launches: 2}, found[:1])) }
 	}},
 	{"tail append", nil, func(t *testing.T, b *bench) func() {
 		b.must(t, b.TailAppend(b.ctx, 1, 0, 1, 0, []byte("one ")))
