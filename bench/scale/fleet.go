@@ -31,6 +31,7 @@ type fleet struct {
 	away    *server // that of the world
 	store   *store.Store
 	queue   *tasks.Dispatcher
+	plan    sim.World
 	world   *sim.Cloud
 	clients []redis.UniversalClient
 	workers []*worker
@@ -38,14 +39,17 @@ type fleet struct {
 	live    int // jobs that run
 }
 
-// doomed is the zone that is lost in a storm. Its machines are the cheapest, so they are made there until it is full.
-const doomed = "east-a"
+// doomedZone is lost in a storm. Its machines are the cheapest, so they are made there until it is full.
+const doomedZone = "east-a"
+
+// doomed is how many machines the zone has that is lost.
+func (o options) doomed() int { return max(o.storm/2, 1) }
 
 // worldFile is the world: one region, with three zones.
 func (o options) worldFile() string {
 	const zone = "  - {name: %s, region: east, boot: 100ms, capacity: %d, types: [{name: s1, cpus: 4, memory: 16, price: %g}]}\n"
 	return "name: scale\nsettle: 500ms\nkeep: 5s\nview_every: 15s\nledger: false\nzones:\n" +
-		fmt.Sprintf(zone, doomed, o.storm/2, 0.1) + fmt.Sprintf(zone, "east-b", 2_000_000, 0.2) + fmt.Sprintf(zone, "east-c", 2_000_000, 0.3)
+		fmt.Sprintf(zone, doomedZone, o.doomed(), 0.1) + fmt.Sprintf(zone, "east-b", 2_000_000, 0.2) + fmt.Sprintf(zone, "east-c", 2_000_000, 0.3)
 }
 
 // configFile is how the workers are set: as a user would, but for the interval and the limits that are measured.
@@ -100,11 +104,10 @@ func (f *fleet) open(ctx context.Context) (err error) {
 	if err := f.startWorkers(ctx); err != nil {
 		return err
 	}
-	world, err := sim.LoadWorld(filepath.Join(f.dir, "world.yaml"))
-	if err != nil {
+	if f.plan, err = sim.LoadWorld(filepath.Join(f.dir, "world.yaml")); err != nil {
 		return err
 	}
-	f.world, err = sim.Open(ctx, f.away.rdb, world)
+	f.world, err = sim.Open(ctx, f.away.rdb, f.plan)
 	return err
 }
 
@@ -227,12 +230,16 @@ func (f *fleet) close() {
 // forever is a job that runs until it is stopped.
 const forever = "sleep 1000000\n"
 
-// submit hands in jobs as the client does: at once, with a push for those that get a launch slot.
-func (f *fleet) submit(ctx context.Context, name string, n, priority int) ([]job.ID, error) {
-	ids, err := f.store.Submit(ctx, store.Submission{Count: n, Request: job.Request{
+func (f *fleet) submission(name string, n, priority int) store.Submission {
+	return store.Submission{Count: n, Request: job.Request{
 		Name: name, User: "bench", Priority: priority,
 		Tasks: []job.TaskRequest{{Resources: job.Resources{Any: []job.Want{{Provider: "sim"}}}, Run: forever}},
-	}})
+	}}
+}
+
+// submit hands in jobs as the client does: at once, with a push for those that get a launch slot.
+func (f *fleet) submit(ctx context.Context, name string, n, priority int) ([]job.ID, error) {
+	ids, err := f.store.Submit(ctx, f.submission(name, n, priority))
 	if err != nil {
 		return nil, err
 	}

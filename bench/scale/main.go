@@ -1,6 +1,6 @@
 // Command scale measures how large a fleet a deployment holds, with a real Redis, real worker processes and the sim provider,
-// whose machines are in a Redis of their own. Everything runs on this machine, and every job gets to where it runs by an
-// ordinary launch.
+// whose machines are in a Redis of their own. Everything runs on this machine. The first jobs and those of the storms get to where
+// they run by ordinary launches; what a fleet has beside them is planted there by the same commits.
 //
 //	go run ./bench/scale                      all of it: fleets of 1,000, 10,000 and 100,000, the storms (half an hour)
 //	go run ./bench/scale -quick               a first look: fleets of 200 and 2,000, small storms (4 minutes)
@@ -38,6 +38,7 @@ type options struct {
 	search   int
 	workers  int
 	launches int
+	launched int // live jobs that get there by ordinary launches
 	quiet    time.Duration
 	window   time.Duration
 	rate     float64 // calls a second that change machines
@@ -56,6 +57,7 @@ func main() {
 	flag.IntVar(&o.search, "search", 0, "look for the largest fleet that holds, up to so many; 0 does not")
 	flag.IntVar(&o.workers, "workers", 2, "worker processes")
 	flag.IntVar(&o.launches, "launches", 256, "jobs being launched at a time")
+	flag.IntVar(&o.launched, "launched", 1000, "live jobs that get there by ordinary launches; more of them are planted")
 	flag.DurationVar(&o.quiet, "quiet", 15*time.Second, "time between two looks at a job that runs undisturbed")
 	flag.DurationVar(&o.window, "window", time.Minute, "how long a quiet fleet is measured")
 	flag.Float64Var(&o.rate, "rate", 1000, "limit of calls a second that make and end machines")

@@ -13,12 +13,26 @@ import (
 	"time"
 )
 
-// grow submits jobs until so many run, by ordinary launches. How long that takes is a figure, too.
+// grow makes the fleet so large: by ordinary launches as far as that was asked for, and the rest is planted.
 func (f *fleet) grow(ctx context.Context, n int, r *report) error {
-	more := n - f.live
-	if more <= 0 {
-		return nil
+	if more := min(n, f.launched) - f.live; more > 0 {
+		if err := f.launch(ctx, more, r); err != nil {
+			return err
+		}
 	}
+	if more := n - f.live; more > 0 {
+		say("planting %d jobs", more)
+		if err := f.plant(ctx, more); err != nil {
+			return err
+		}
+		f.live = n
+	}
+	return nil
+}
+
+// launch submits jobs and waits until all run. How long that takes is a figure, too.
+func (f *fleet) launch(ctx context.Context, more int, r *report) error {
+	n := f.live + more
 	say("launching %d jobs", more)
 	before, err := f.usage(ctx)
 	if err != nil {

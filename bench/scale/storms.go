@@ -154,7 +154,7 @@ func (f *fleet) raiseCancel(ctx context.Context) (int, error) {
 }
 
 func (f *fleet) raiseZone(ctx context.Context) (int, error) {
-	n, err := f.world.LoseZone(ctx, doomed)
+	n, err := f.world.LoseZone(ctx, doomedZone)
 	if err != nil {
 		return 0, err
 	}
