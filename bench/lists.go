@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/outlast-dev/outlast/bench/plant"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
 )
@@ -59,44 +56,13 @@ func (b *bench) listed(ctx context.Context) (*store.Store, error) {
 				return nil, err
 			}
 			if sub.Count == b.ended {
-				if err := endAll(ctx, r.store, ids); err != nil {
+				if err := plant.End(ctx, r.store, ids); err != nil {
 					return nil, err
 				}
 			}
 		}
 	}
 	return b.lists.store, nil
-}
-
-// endAll ends new jobs, as if each had succeeded at once.
-func endAll(ctx context.Context, s *store.Store, ids []job.ID) error {
-	byShard := make([][]job.ID, s.Shards())
-	for _, id := range ids {
-		byShard[s.ShardOf(id)] = append(byShard[s.ShardOf(id)], id)
-	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(clientsAtOnce)
-	for shard, ids := range byShard {
-		for part := range slices.Chunk(ids, 100) {
-			g.Go(func() error { return endSome(ctx, s, shard, part) })
-		}
-	}
-	return g.Wait()
-}
-
-func endSome(ctx context.Context, s *store.Store, shard int, ids []job.ID) error {
-	claims, commits := make([]store.Claimed, len(ids)), make([]store.Commit, len(ids))
-	for i, id := range ids {
-		var err error
-		if claims[i], err = s.Begin(ctx, id, job.StepLaunch, 1, "bench", time.Minute); err != nil {
-			return err
-		}
-		next := claims[i].Clone()
-		next.Step, next.Tasks[0].Status, next.Tasks[0].EndedAt = job.StepDone, job.Succeeded, claims[i].Now
-		commits[i] = store.Commit{From: &claims[i], Next: next}
-	}
-	results, err := s.Commit(ctx, shard, commits...)
-	return errors.Join(append(results, err)...)
 }
 
 // page measures one page of a list.

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/outlast-dev/outlast/bench/plant"
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
 )
@@ -51,13 +50,15 @@ func (q *quietFleet) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(4)
 	for _, id := range ids {
 		q.perShard[q.store.ShardOf(id)]++
-		g.Go(func() error { return q.launch(gctx, id) })
 	}
-	if err := g.Wait(); err != nil {
+	launch := plant.Launch{
+		Rules: job.DefaultRules,
+		See:   func(c *store.Claimed) job.Seen { return wellDone(c.Now) },
+		Last:  func(next *job.Record, now job.Time) { next.Due = now },
+	}
+	if err := launch.All(ctx, q.store, ids); err != nil {
 		return err
 	}
 	if _, err := q.looks(ctx); err != nil { // the first look writes more than those that follow
@@ -66,30 +67,6 @@ func (q *quietFleet) fill(ctx context.Context) error {
 	after, err := q.info(ctx, "memory", "used_memory")
 	q.bytes = (after - before) / float64(q.jobs)
 	return err
-}
-
-// launch takes a job from its submission to step watch, as an act does when everything goes well.
-func (q *quietFleet) launch(ctx context.Context, id job.ID) error {
-	c, err := q.store.Begin(ctx, id, job.StepLaunch, 1, "bench", time.Minute)
-	if err != nil {
-		return err
-	}
-	seen := wellDone(c.Now)
-	for c.Step != job.StepWatch {
-		next, do := job.Decide(c.Record, seen, job.DefaultRules, c.Now)
-		if do.Kind == job.DoWait && next.Step != job.StepWatch {
-			return fmt.Errorf("job %d waits: %+v", id, next.Wait)
-		}
-		next.Due = c.Now
-		results, err := q.store.Commit(ctx, q.store.ShardOf(id), store.Commit{From: &c, Next: next, Keep: next.Step != job.StepWatch})
-		if err != nil {
-			return err
-		}
-		if results[0] != nil {
-			return results[0]
-		}
-	}
-	return nil
 }
 
 // wellDone is what a launch sees when everything goes well.

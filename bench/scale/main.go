@@ -2,9 +2,9 @@
 // whose machines are in a Redis of their own. Everything runs on this machine. The first jobs and those of the storms get to where
 // they run by ordinary launches; what a fleet has beside them is planted there by the same commits.
 //
-//	go run ./bench/scale                      all of it: fleets of 1,000, 10,000 and 100,000, the storms (half an hour)
+//	go run ./bench/scale                      all of it: fleets of 1,000, 10,000 and 100,000, the storms, and lists beside a million ended jobs
 //	go run ./bench/scale -quick               a first look: fleets of 200 and 2,000, small storms (4 minutes)
-//	go run ./bench/scale -fleets 100000 -storms ""
+//	go run ./bench/scale -fleets 100000 -storms "" -ended 0
 //	go run ./bench/scale -search 500000       how many live jobs hold, up to so many
 //	go run ./bench/scale -json out.json       the same as JSON
 //	go run ./bench/scale -profiles DIR        CPU and heap profiles of the workers, commandstats and SLOWLOG of Redis
@@ -35,6 +35,7 @@ type options struct {
 	fleets   []int
 	storms   []string
 	storm    int // jobs in a storm of submissions; the others are half of it
+	ended    int // jobs that have ended, beside which lists are asked for
 	search   int
 	workers  int
 	launches int
@@ -55,6 +56,7 @@ func main() {
 	storms := flag.String("storms", strings.Join(stormNames(), ","), "storms to raise over the last fleet")
 	flag.IntVar(&o.storm, "storm", 20_000, "jobs in the storm of submissions; the other storms have half of them")
 	flag.IntVar(&o.search, "search", 0, "look for the largest fleet that holds, up to so many; 0 does not")
+	flag.IntVar(&o.ended, "ended", 1_000_000, "ended jobs beside the fleet when lists are asked for; 0 asks for none")
 	flag.IntVar(&o.workers, "workers", 2, "worker processes")
 	flag.IntVar(&o.launches, "launches", 256, "jobs being launched at a time")
 	flag.IntVar(&o.launched, "launched", 1000, "live jobs that get there by ordinary launches; more of them are planted")
@@ -63,11 +65,11 @@ func main() {
 	flag.Float64Var(&o.rate, "rate", 1000, "limit of calls a second that make and end machines")
 	flag.StringVar(&o.profiles, "profiles", "", "directory for profiles")
 	flag.StringVar(&o.keep, "logs", "", "directory for the logs of the workers")
-	quick := flag.Bool("quick", false, "the same as -fleets 200,2000 -storm 1000 -window 20s")
+	quick := flag.Bool("quick", false, "the same as -fleets 200,2000 -storm 1000 -ended 20000 -window 20s")
 	out := flag.String("json", "", "write the figures to this file, too")
 	flag.Parse()
 	if *quick {
-		*fleets, o.storm, o.window = "200,2000", 1000, 20*time.Second
+		*fleets, o.storm, o.ended, o.window = "200,2000", 1000, 20_000, 20*time.Second
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	ctx, done := context.WithTimeoutCause(ctx, patience, fmt.Errorf("gave up after %s", patience))
@@ -151,7 +153,12 @@ func measure(ctx context.Context, o options, dir, worker string, r *report) erro
 		}
 	}
 	if o.search > 0 {
-		return f.search(ctx, r)
+		if err := f.search(ctx, r); err != nil {
+			return err
+		}
+	}
+	if o.ended > 0 {
+		return f.measureLists(ctx, r)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ type report struct {
 	Launches []launch  `json:"launches"`
 	Quiet    []quiet   `json:"quiet"`
 	Storms   []weather `json:"storms"`
+	Lists    []listing `json:"lists"`
 	Largest  int       `json:"largest,omitempty"` // live jobs that hold
 }
 
@@ -129,6 +130,15 @@ func (r *report) show(w io.Writer) {
 		fmt.Fprintln(t, "storm\tlive jobs\tcalm after\turgent jobs start after\tat most (aim < 1 s)\tlooks late, at most\tcalls/s, at most\tallowed\t")
 		for _, s := range r.Storms {
 			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t\n", s.What, s.Live, seconds(s.Calm), seconds(s.UrgentP50), seconds(s.UrgentMax), seconds(s.LateMax), s.PeakCalls, s.Limit)
+		}
+		_ = t.Flush()
+		fmt.Fprintln(w)
+	}
+	if len(r.Lists) > 0 {
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintf(t, "list, beside %d jobs\tp50 (aim < 50 ms)\tat most\t\n", r.Lists[0].Jobs)
+		for _, l := range r.Lists {
+			fmt.Fprintf(t, "%s\t%.1f ms\t%.1f ms\t\n", l.What, l.P50MS, l.MaxMS)
 		}
 		_ = t.Flush()
 		fmt.Fprintln(w)
