@@ -48,6 +48,7 @@ type order struct {
 	count  int
 	tasks  []task
 	cancel *moment
+	resume bool          // when it has ended otherwise than well, it is to go again
 	kill   time.Duration // the client that submits is killed after this, the first time; 0: it is not
 }
 
@@ -134,6 +135,22 @@ var kinds = []kind{
 		o.one(task{run: works("late", d.between(p.short/4, p.short)), spot: true})
 		o.cancel = &moment{after: d.between(0, 2*p.short), grace: time.Second}
 		o.right(succeeded, "succeeded").right(cancelled, "cancelled")
+	}},
+	{"resumed when it has failed", 5, func(d dice, p pace, o *order) {
+		o.one(task{run: append([]step{exitUntil(7, 2)}, works("second life", d.between(p.short/4, p.short))...), spot: true, secret: d.oneIn(3)})
+		o.resume = true
+		o.right(succeeded, "succeeded")
+		o.Lines = []string{"begin second life", "end second life"}
+	}},
+	{"resumed when it was cancelled", 6, func(d dice, p pace, o *order) {
+		o.tasks = []task{
+			{run: works("first", d.between(p.short/4, p.short)), spot: true},
+			{run: works("second", d.between(p.short/4, p.short)), spot: true},
+		}
+		o.cancel = &moment{after: d.between(0, 3*p.short), grace: d.between(0, time.Second)}
+		o.resume = true
+		o.right(succeeded, "succeeded")
+		o.Lines = []string{"begin first", "end first", "begin second", "end second"}
 	}},
 	{"never recovers", 6, func(d dice, p pace, o *order) {
 		o.one(task{run: works("never", d.between(p.short/2, p.long)), spot: true, recovery: map[string]any{"strategy": "NEVER"}})

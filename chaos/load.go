@@ -19,6 +19,8 @@ type book struct {
 	mu   sync.Mutex
 	ids  []int64
 	seen map[int64]history.Seen
+
+	asking sync.Mutex // one asks after the other: what is written down is in the order in which it was so
 }
 
 // add enters new jobs.
@@ -40,7 +42,7 @@ func (b *book) note(s history.Seen) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.seen[s.Job]
-	old.At, old.Via = s.At, s.Via
+	old.At, old.Got, old.Via = s.At, s.Got, s.Via
 	b.seen[s.Job] = s
 	return old != s
 }
@@ -50,6 +52,16 @@ func (b *book) status(id int64) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.seen[id].Status
+}
+
+// since is what was last seen of a job, if it was asked for after a moment; "" if nobody has asked since.
+func (b *book) since(id int64, moment history.Time) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.seen[id]; s.At > moment {
+		return s.Status
+	}
+	return ""
 }
 
 // with are the jobs that were last seen with a status.
@@ -99,9 +111,12 @@ func (r *round) load(ctx, rest context.Context) {
 			places <- struct{}{}
 			ids := r.submit(rest, &o)
 			<-places
-			if o.cancel != nil {
-				for _, id := range ids {
+			for _, id := range ids {
+				if o.cancel != nil {
 					r.cancel(ctx, rest, id, *o.cancel)
+				}
+				if o.resume {
+					r.resume(rest, id)
 				}
 			}
 		})
@@ -191,7 +206,50 @@ func (r *round) cancel(ctx, rest context.Context, id int64, m moment) {
 	r.out.Add(c)
 }
 
-// ask asks for jobs in all the ways there are, one after the other: what is written down is in the order in which it was so.
+// lives is how often a job is let go again at most. One that has not succeeded then has ended for a reason that is not right.
+const lives = 3
+
+// resume lets a job go again as soon as it is told to have ended, until it has succeeded.
+func (r *round) resume(ctx context.Context, id int64) {
+	name := strconv.FormatInt(id, 10)
+	asked := history.Time(0) // before this nobody can have seen how its present life ends
+	for n := 0; ; {
+		switch s := r.book.since(id, asked); {
+		case s == succeeded || final(s) && n == lives:
+			return
+		case final(s):
+			n++
+			asked = r.goAgain(ctx, id, s)
+		}
+		if !pause(ctx, 500*time.Millisecond) {
+			return
+		}
+		r.askShow(ctx, name)
+	}
+}
+
+// goAgain asks for a second life until that is answered, and returns when it was.
+func (r *round) goAgain(ctx context.Context, id int64, saw string) history.Time {
+	again := history.Resume{At: now(), Job: id, Saw: saw}
+	for {
+		again.Tries++
+		answer := r.client.run(ctx, "resume", strconv.FormatInt(id, 10), "-o", "json")
+		switch {
+		case answer.exit == 0:
+			again.Got = now()
+		case answer.failure().Code == "not_resumable":
+			again.Got, again.Late = now(), true
+		case !answer.again():
+			r.trouble(fmt.Errorf("resume job %d: %s", id, answer.errs))
+		case pause(ctx, 200*time.Millisecond):
+			continue
+		}
+		r.out.Add(again)
+		return now()
+	}
+}
+
+// ask asks for jobs in all the ways there are.
 func (r *round) ask(ctx context.Context) {
 	d := newDice(r.seed, "ask")
 	for ctx.Err() == nil {
@@ -223,26 +281,30 @@ type asked struct {
 }
 
 func (r *round) askQueue(ctx context.Context) {
+	r.book.asking.Lock()
+	defer r.book.asking.Unlock()
 	a := r.client.run(ctx, "queue", "-a", "--limit", "0", "-o", "json")
 	var jobs []asked
 	if a.exit != 0 || json.Unmarshal([]byte(a.out), &jobs) != nil {
 		return
 	}
 	for _, j := range jobs {
-		r.saw(a.at, "queue", j)
+		r.saw(a, "queue", j)
 	}
 }
 
 func (r *round) askShow(ctx context.Context, id string) {
+	r.book.asking.Lock()
+	defer r.book.asking.Unlock()
 	a := r.client.run(ctx, "show", id, "-o", "json")
 	var j asked
 	if a.exit == 0 && json.Unmarshal([]byte(a.out), &j) == nil {
-		r.saw(a.at, "show", j)
+		r.saw(a, "show", j)
 	}
 }
 
-func (r *round) saw(at history.Time, via string, j asked) {
-	s := history.Seen{At: at, Via: via, Job: j.ID, Status: j.Status, Cause: j.Cause.Code, Recoveries: j.Recoveries}
+func (r *round) saw(a answer, via string, j asked) {
+	s := history.Seen{At: a.at, Got: a.at.Add(a.took), Via: via, Job: j.ID, Status: j.Status, Cause: j.Cause.Code, Recoveries: j.Recoveries}
 	for _, t := range j.Tasks {
 		s.Attempts += t.Attempts
 		s.Restarts += t.Restarts

@@ -155,6 +155,20 @@ func stopped() *story {
 	return s
 }
 
+// again is a run in which that job was resumed at 20 s, and succeeded.
+func again() *story {
+	s := stopped().see(14, "CANCELLED")
+	s.Submissions[0].Expect = []string{"SUCCEEDED"}
+	s.Resumes = []history.Resume{{At: sec(20), Got: sec(20.5), Job: 1, Saw: "CANCELLED", Tries: 1}}
+	s.job().Status, s.job().Cause = "SUCCEEDED", why("succeeded", "the user's code ended with exit code 0", "")
+	s.job().Tasks[0] = history.Task{Status: "SUCCEEDED", Attempts: 2, Ended: clockAt(30), Cause: s.job().Cause}
+	s.job().Ended = clockAt(30)
+	s.status(20.5, "CANCELLED", "PENDING", why("resumed", "resumed by ada", "it was CANCELLED")).status(21, "PENDING", "STARTING", nil)
+	s.attempt(21, "intent", nil).status(23, "STARTING", "RUNNING", nil).status(30, "RUNNING", "SUCCEEDED", s.job().Cause).attempt(30, "closing", s.job().Cause)
+	s.tell(21.5, "create", "m2", 2, "").tell(23, "start", "m2", 2, endsAt(29, 0)).tell(31, "terminate", "m2", 2, "").tell(31, "terminated", "m2", 2, "")
+	return s.see(22, "STARTING").see(32, "SUCCEEDED")
+}
+
 // verdict judges a story and compares what one judge has found: nothing, or something that tells what is wrong.
 type verdict struct {
 	name  string
@@ -198,7 +212,7 @@ func judged(t *testing.T, guarantee string, table []verdict) {
 
 // Ensure that the histories that the tables begin with are sound by all judges.
 func TestSoundHistories(t *testing.T) {
-	for name, s := range map[string]*story{"succeeded": ran(), "recovered": taken(), "cancelled": stopped()} {
+	for name, s := range map[string]*story{"succeeded": ran(), "recovered": taken(), "cancelled": stopped(), "resumed": again()} {
 		for _, v := range Judge(s.sorted()) {
 			t.Errorf("%s: %s", name, v)
 		}

@@ -130,6 +130,7 @@ func (f *file) counters(report func(Violation)) {
 	told := map[int64]bool{}
 	for _, s := range f.Seen {
 		j := f.jobs[s.Job]
+		again := f.resumed(history.Seen{Job: s.Job, At: s.At}, forever) // which counts restarts anew
 		if j == nil || j.Missing != "" || told[s.Job] {
 			continue
 		}
@@ -138,7 +139,7 @@ func (f *file) counters(report func(Violation)) {
 			end.attempts += t.Attempts
 			end.restarts += t.Restarts
 		}
-		if s.Recoveries > end.recoveries || s.Attempts > end.attempts || s.Restarts > end.restarts {
+		if s.Recoveries > end.recoveries || s.Attempts > end.attempts || s.Restarts > end.restarts && !again {
 			told[s.Job] = true
 			report(Violation{Job: s.Job, At: s.At, Text: "a counter of its went back", Evidence: fmt.Sprintf("recoveries, attempts, restarts: %d, %d, %d %s; %d, %d, %d at the end", s.Recoveries, s.Attempts, s.Restarts, f.clock(s.At), end.recoveries, end.attempts, end.restarts)})
 		}

@@ -129,9 +129,18 @@ func TestG5_JudgeOfEndings(t *testing.T) {
 		{"nobody asked", change(ran(), func(s *story) { s.Seen = nil }), "nobody has asked"},
 		{"another cause", change(ran(), func(s *story) { s.Seen[1].Cause = "user_exit" }), `for "user_exit"`},
 		{"a history that goes on", ran().status(15, "SUCCEEDED", "FAILED", why("user_exit", "late", "x")), "left SUCCEEDED"},
-		{"a resumed job", change(ran(), func(s *story) {
-			s.status(15, "CANCELLED", "PENDING", why("resumed", "by ada", "")).status(16, "PENDING", "SUCCEEDED", nil)
+		{"a resumed job", again(), ""},
+		{"one that nobody has resumed", change(again(), func(s *story) { s.Resumes = nil }), "left CANCELLED"},
+		{"one that went on before it was resumed", change(again(), func(s *story) {
+			s.Seen[len(s.Seen)-2].At, s.Seen[len(s.Seen)-2].Got = sec(16), sec(17)
+		}), "and STARTING at 16.0s"},
+		{"one that was asked for while it was resumed", change(again(), func(s *story) {
+			s.Seen[len(s.Seen)-2].At, s.Seen[len(s.Seen)-2].Got = sec(19), sec(21)
 		}), ""},
+		{"one that had succeeded", change(ran(), func(s *story) {
+			s.Resumes = []history.Resume{{At: sec(14), Got: sec(15), Job: 1, Saw: "SUCCEEDED"}}
+			s.status(15, "SUCCEEDED", "PENDING", why("resumed", "by ada", "")).status(16, "PENDING", "SUCCEEDED", nil)
+		}), "left SUCCEEDED"},
 		{"a record that was rewritten without a word", change(ran(), func(s *story) {
 			s.Seen, s.job().Status, s.job().Tasks[0].Status = nil, "CANCELLED", "CANCELLED"
 		}), "its record says CANCELLED"},
@@ -184,6 +193,8 @@ func TestG7_JudgeOfCancels(t *testing.T) {
 		}), ""},
 		{"a job that has not ended", change(stopped(), func(s *story) { s.job().Status, s.Ledger = "STARTING", nil }), "still STARTING"},
 		{"a cancel that came too late", change(ran(), func(s *story) { s.Cancels = []history.Cancel{{At: sec(3), Got: sec(3), Job: 1, Late: true}} }), ""},
+		{"a job that goes again", again(), ""},
+		{"code that started later, before it was to go again", change(again(), func(s *story) { s.Cancels[0].Got, s.Resumes[0].At = sec(3), sec(26) }), "after its cancel"},
 		{"a cancel that was never acknowledged", change(stopped(), func(s *story) { s.job().Status, s.Cancels[0].Got = "SUCCEEDED", 0 }), ""},
 	})
 }
@@ -220,6 +231,8 @@ func TestG8_JudgeOfRetries(t *testing.T) {
 			}
 			s.broke(2, 3, history.Fault{Stops: "one", Target: "w1"})
 		}), ""},
+		{"restarts that are counted anew", change(again(), func(s *story) { s.Seen[0].Restarts = 2 }), ""},
+		{"attempts that are counted anew", change(again(), func(s *story) { s.Seen[0].Attempts = 3 }), "went back"},
 		{"a counter that went back", change(ran(), func(s *story) { s.Seen[0].Recoveries = 2 }), "went back"},
 	})
 }

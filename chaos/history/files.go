@@ -39,6 +39,8 @@ func kindOf(v any) (kind, file string) {
 		return "submission", FileRun
 	case Cancel:
 		return "cancel", FileRun
+	case Resume:
+		return "resume", FileRun
 	case Preemption:
 		return "preemption", FileRun
 	case Fault:
@@ -188,6 +190,8 @@ func (h *History) take(text []byte, heals map[int]Heal) error {
 		return into(&h.Submissions, l.Of)
 	case "cancel":
 		return into(&h.Cancels, l.Of)
+	case "resume":
+		return into(&h.Resumes, l.Of)
 	case "preemption":
 		return into(&h.Preemptions, l.Of)
 	case "fault":
@@ -234,6 +238,7 @@ func (h *History) sort() {
 	slices.SortStableFunc(h.Workers, func(a, b Worker) int { return int(a.At - b.At) })
 	slices.SortStableFunc(h.Submissions, func(a, b Submission) int { return int(a.At - b.At) })
 	slices.SortStableFunc(h.Cancels, func(a, b Cancel) int { return int(a.At - b.At) })
+	slices.SortStableFunc(h.Resumes, func(a, b Resume) int { return int(a.At - b.At) })
 	slices.SortStableFunc(h.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 	slices.SortStableFunc(h.Seen, func(a, b Seen) int { return int(a.At - b.At) })
 	slices.SortStableFunc(h.Samples, func(a, b Sample) int { return int(a.At - b.At) })

@@ -16,6 +16,7 @@ func TestReadsWhatWasWritten(t *testing.T) {
 		Workers:     []Worker{{At: 1, Name: "w1", PID: 2, Op: "started"}},
 		Submissions: []Submission{{At: 1, Got: 2, Key: "k", Jobs: []int64{1, 2}, Expect: []string{"SUCCEEDED"}}},
 		Cancels:     []Cancel{{At: 1, Got: 2, Job: 1}},
+		Resumes:     []Resume{{At: 3, Got: 4, Job: 1, Saw: "CANCELLED", Tries: 2}},
 		Preemptions: []Preemption{{At: 1, Machine: "m"}},
 		Faults:      []Fault{{ID: 1, At: 1, Healed: 4, Name: "kill"}, {ID: 2, At: 2, Name: "freeze"}},
 		Seen:        []Seen{{At: 1, Job: 1, Status: "RUNNING"}, {At: 2, Job: 1, Status: "SUCCEEDED"}},

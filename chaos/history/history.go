@@ -39,6 +39,7 @@ type History struct {
 	Workers     []Worker
 	Submissions []Submission
 	Cancels     []Cancel
+	Resumes     []Resume
 	Preemptions []Preemption
 	Faults      []Fault // with their ends, see [Heal]
 	Seen        []Seen
@@ -122,6 +123,16 @@ type Cancel struct {
 	Late  bool          `json:"late,omitempty"` // the answer to the last try was that the job had ended already, or is cancelled
 }
 
+// Resume is a second life that was asked for, for a job that a client had been told has ended.
+type Resume struct {
+	At    Time   `json:"at"`  // when it was first asked for
+	Got   Time   `json:"got"` // when it was acknowledged; 0 if it never was
+	Job   int64  `json:"job"`
+	Saw   string `json:"saw"` // the job's status before it
+	Tries int    `json:"tries"`
+	Late  bool   `json:"late,omitempty"` // the answer to the last try was that the job cannot go again: it does already, if an answer was lost
+}
+
 // Preemption is a machine that was taken on purpose.
 type Preemption struct {
 	At       Time          `json:"at"`
@@ -159,7 +170,8 @@ type Heal struct {
 // Seen is what the client said of a job while the run went on, whenever it was news. One look came after the other: their
 // order is that in which it was so.
 type Seen struct {
-	At         Time   `json:"at"` // when it was asked
+	At         Time   `json:"at"`  // when it was asked
+	Got        Time   `json:"got"` // when it was answered
 	Job        int64  `json:"job"`
 	Status     string `json:"status"`
 	Cause      string `json:"cause,omitempty"` // its code
