@@ -103,7 +103,7 @@ func TestCost(t *testing.T) {
 			must[bool](t)(c.Beat(c.ctx, a.ID, a.Fence, lease))
 		}
 	})
-	c.cost("commit that 100 jobs run", shards, 1220, func() { c.commitAll(begun, running) })
+	c.cost("commit that 100 jobs run", shards, 1124, func() { c.commitAll(begun, running) })
 	for _, id := range ids[acts:] { // so that only those that run are due
 		c.must(t, c.rdb.ZRem(c.ctx, c.keys.due(c.ShardOf(id)), int64(id)).Err())
 	}
@@ -117,7 +117,7 @@ func TestCost(t *testing.T) {
 	if len(quiet) != acts {
 		t.Fatalf("%d were claimed", len(quiet))
 	}
-	c.cost("commit 100 quiet looks", shards, 420, func() {
+	c.cost("commit 100 quiet looks", shards, 324, func() {
 		c.commitAll(quiet, func(r job.Record) job.Record {
 			next := r.Clone()
 			next.Look.Every++

@@ -201,7 +201,7 @@ func (s *Store) searchRound(ctx context.Context, q Query, places []*place, block
 			if p.cursor > 0 {
 				below = int64(p.cursor)
 			}
-			cmds[i] = s.lua.find.EvalSha(ctx, pipe, []string{s.keys.blocks(p.shard)}, s.keys.prefix(p.shard), p.shard, s.keys.shards,
+			cmds[i] = s.lua.find.EvalSha(ctx, pipe, []string{s.keys.blocks(p.shard), s.keys.count(p.shard)}, s.keys.prefix(p.shard), p.shard, s.keys.shards,
 				below, most, blocks, wanted, user, name, int64(q.Since), until, ms(findSlack))
 		}
 	})

@@ -77,9 +77,9 @@ func (s scripts) all() []*lua {
 
 func loadScripts() scripts {
 	return scripts{
-		submit: script("index", "news", "submit"), claim: script("claim"), begin: script("begin"), beat: script("beat"), commit: script("index", "news", "commit"),
-		redispatch: script("redispatch"), wake: script("wake"), cancelWhere: script("cancel_where"), handover: script("handover"),
-		resume: script("index", "news", "resume"), find: script("index", "find"), retirable: script("retirable"), retire: script("index", "retire"),
+		submit: script("here", "index", "news", "submit"), claim: script("here", "claim"), begin: script("begin"), beat: script("beat"), commit: script("here", "index", "news", "commit"),
+		redispatch: script("redispatch"), wake: script("wake"), cancelWhere: script("here", "cancel_where"), handover: script("handover"),
+		resume: script("here", "index", "news", "resume"), find: script("here", "index", "find"), retirable: script("retirable"), retire: script("here", "index", "retire"),
 		hookClaim: script("hook_claim"), hookSave: script("hook_save"), hookRelease: script("hook_release"), journalAppend: script("journal_append"),
 		chainBegin: script("chain_begin"), chainEnd: script("chain_end"), chainReclaim: script("chain_reclaim"),
 		admit: script("admit"), tailAppend: script("tail_append"), tailRead: script("tail_read"), viewPut: script("view_put"), rotate: script("rotate"),

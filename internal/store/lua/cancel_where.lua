@@ -9,6 +9,9 @@ local function name(head)
   local ok, h = pcall(cjson.decode, head)
   return ok and type(h) == 'table' and h.name
 end
+local keys = {}
+for i = 5, #ARGV do keys[#keys + 1] = ARGV[1] .. 'job:' .. ARGV[i] end
+here(keys)
 local out = {redis.call('HGET', KEYS[2], 'epoch') or '0'}
 for i = 5, #ARGV do
   local id = ARGV[i]

@@ -24,6 +24,9 @@ if #ARGV > 8 then
 else
   found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now + ARGV[6], 'WITHSCORES', 'LIMIT', 0, ARGV[2])
 end
+local keys = {}
+for i = 1, #found, 2 do keys[#keys + 1] = prefix .. 'job:' .. found[i] end
+here(keys)
 -- A calm job tells what its record would have the watch ask, as long as nobody has woken it and no limit of the user is near.
 local function asks(calm, wakes, limit)
   if ARGV[8] ~= '1' or not calm then return false end

@@ -25,19 +25,40 @@ local function list(width)
 end
 local function push(key, n, from, most)
   if n == 0 then return end
-  redis.pcall('RPUSH', key, unpack(ARGV, from, from + n - 1)) -- a damaged history keeps no job from going on
-  redis.pcall('LTRIM', key, -most, -1)
+  local length = redis.pcall('RPUSH', key, unpack(ARGV, from, from + n - 1)) -- a damaged history keeps no job from going on
+  if type(length) == 'number' and length > most then redis.call('LTRIM', key, -most, -1) end
 end
+-- commits are the arguments of each job: those that all have, then numbers of fields and so on and where they begin.
+local commits, keys = {}, {}
+local function also(kind, wanted) if wanted then keys[#keys + 1] = prefix .. kind end end
 while i <= #ARGV do
-  local id, fence, seq, after, before, wakes, token, keep, due, was, is, ended = unpack(ARGV, i, i + 11)
+  local at = i
+  local id, _, _, _, _, _, token, keep, due, was, is, ended = unpack(ARGV, i, i + 11)
   i = i + 12
   local s, sfrom = list(2)
   local d, dfrom = list(2)
   local e, efrom = list(1)
   local p, pfrom = list(1)
   local o, ofrom = list(1)
+  commits[#commits + 1] = {at, s, sfrom, d, dfrom, e, efrom, p, pfrom, o, ofrom}
+  local sealed = due == 'never' and is == 'SUCCEEDED'
+  also('job:' .. id, true)
+  also('ev:' .. id, e > 0)
+  also('past:' .. id, p > 0)
+  also('ended', ended ~= '')
+  also('brief', (tonumber(ended) or 0) > 0)
+  also('out:' .. id, sealed)
+  also('sec:' .. id, sealed)
+  also('lease:' .. id, keep == '0' and token ~= '')
+  if o > 0 then tellKeys(prefix, id, keys) end
+  if was ~= is then indexKeys(prefix, shards, tonumber(id), keys) end
+end
+here(keys)
+for _, c in ipairs(commits) do
+  local at, s, sfrom, d, dfrom, e, efrom, p, pfrom, o, ofrom = unpack(c)
+  local id, fence, seq, after, before, wakes, token, keep, due, was, is, ended = unpack(ARGV, at, at + 11)
   local key = prefix .. 'job:' .. id
-  local r = redis.call('HMGET', key, 'fence', 'seq', 'states', 'wakes', 'held')
+  local r = redis.call('HMGET', key, 'fence', 'seq', 'states', 'wakes', 'held', 'holder')
   local verdict = 'stale'
   if r[1] == fence and r[2] == after then
     verdict = 'ok'
@@ -61,7 +82,7 @@ while i <= #ARGV do
       if (r[4] or '0') ~= wakes then due = now end -- somebody woke the job meanwhile
       redis.call('ZADD', KEYS[1], due, id)
     end
-    if keep == '0' then redis.call('HDEL', key, 'holder') end -- nobody asks for the holder of a claim that is not held
+    if keep == '0' and r[6] then redis.call('HDEL', key, 'holder') end -- nobody asks for the holder of a claim that is not held
     if keep == '0' and token ~= '' and redis.call('GET', prefix .. 'lease:' .. id) == token then
       redis.call('DEL', prefix .. 'lease:' .. id)
     end

@@ -1,6 +1,6 @@
 -- Searches the index of one shard, newest first, without reading a record. What one call looks at is bounded, so that no
 -- search stalls Redis; the caller goes on from the cursor.
--- KEYS[1] blocks
+-- KEYS[1] blocks  KEYS[2] count
 -- ARGV    prefix, shard, shards, only ids below this one or '', most ids to return, most blocks to look at, codes of the statuses,
 --         user or '', part of the name in lower case or '', submitted at or after (ms), submitted at or before (ms) or '',
 --         slack in ms
@@ -105,7 +105,7 @@ for status, letter in pairs(code) do
   if string.find(wanted, letter, 1, true) then asked[#asked + 1] = status end
 end
 local any = false
-for _, n in ipairs(redis.call('HMGET', prefix .. 'count', unpack(asked))) do any = any or (tonumber(n or nil) or 0) > 0 end
+for _, n in ipairs(redis.call('HMGET', KEYS[2], unpack(asked))) do any = any or (tonumber(n or nil) or 0) > 0 end
 if not any then
   out[2] = 1
   return out
@@ -128,6 +128,12 @@ end
 local blocks = redis.call('ZREVRANGEBYSCORE', KEYS[1], top, '-inf', 'LIMIT', 0, budget + 1)
 local more = #blocks > budget
 if more then blocks[#blocks] = nil end
+local keys = {}
+for _, block in ipairs(blocks) do
+  keys[#keys + 1] = key(block)
+  if name ~= '' then keys[#keys + 1] = prefix .. 'nm:' .. block end
+end
+here(keys)
 for i, block in ipairs(blocks) do
   local list = fitting(block)
   out[3] = i

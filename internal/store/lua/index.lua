@@ -92,6 +92,12 @@ local function describe(ix, nm)
   redis.call('SETRANGE', ix, bits, string.char(unpack(bytes)) .. timeText(first) .. timeText(last))
 end
 
+-- indexKeys appends the keys of what put, moved and forgotten may touch for a job.
+local function indexKeys(prefix, shards, id, keys)
+  local block = placed(id, shards)
+  for _, key in ipairs({'blocks', 'count', 'ix:' .. block, 'nm:' .. block}) do keys[#keys + 1] = prefix .. key end
+end
+
 -- put writes a job into the index. What is known of the job before it is kept: those of a submission are alike.
 local before = {}
 local function put(prefix, shards, id, status, at, user, name)

@@ -1,3 +1,8 @@
+-- tellKeys appends the keys of what tell may touch for a job.
+local function tellKeys(prefix, id, keys)
+  for _, key in ipairs({'hooks', 'out:' .. id, 'hook:' .. id}) do keys[#keys + 1] = prefix .. key end
+end
+
 -- Puts news of a job into its outbox, which keeps the last 200, and makes their delivery due. An outbox that is damaged loses
 -- them: it must not keep the job, and those that are committed with it, from going on.
 local function tell(prefix, id, now, news)

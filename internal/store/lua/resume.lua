@@ -23,6 +23,10 @@ local o, ofrom = list(1)
 local r = redis.call('HMGET', KEYS[1], 'step', 'fence', 'seq', 'states', 'resumed')
 if r[5] == token then return {1, epoch} end
 if r[1] ~= 'done' or r[2] ~= fence or r[3] ~= seq or r[4] ~= states then return {0, epoch} end
+local keys = {prefix .. 'ev:' .. id, prefix .. 'ended', prefix .. 'brief'}
+if o > 0 then tellKeys(prefix, id, keys) end
+indexKeys(prefix, tonumber(shards), tonumber(id), keys)
+here(keys)
 redis.call('HSET', KEYS[1], 'fence', string.format('%.0f', fence + 1), 'seq', string.format('%.0f', seq + 1),
   'held', '0', 'resumed', token, unpack(ARGV, sfrom, sfrom + s - 1))
 redis.call('HDEL', KEYS[1], unpack(ARGV, dfrom, dfrom + d - 1))

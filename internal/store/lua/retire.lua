@@ -14,6 +14,9 @@ if not r[1] and redis.call('EXISTS', KEYS[1]) == 0 then
 end
 if r[1] ~= 'done' or r[2] ~= ARGV[2] or r[3] ~= ARGV[3] or redis.call('ZSCORE', KEYS[5], ARGV[1]) then return 0 end
 if redis.call('LLEN', KEYS[6]) ~= tonumber(ARGV[4]) or redis.call('LLEN', KEYS[7]) ~= tonumber(ARGV[5]) then return 0 end
+local keys = {}
+indexKeys(ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[1]), keys)
+here(keys)
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 forgotten(ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[1]), ARGV[8])

@@ -12,8 +12,21 @@ local prefix, shards, first, life, f = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV
 local out = {}
 local nonce = '"nonce":"' .. ARGV[6] .. '"'
 local made, wrote = KEYS[2], 0
-local i = 7
-while i <= #ARGV do
+local width = 7 + 2 * f
+local keys, block = {}, nil
+for i = 7, #ARGV, width do
+  local id = ARGV[i]
+  keys[#keys + 1] = prefix .. 'job:' .. id
+  keys[#keys + 1] = prefix .. 'req:' .. id
+  if ARGV[i + 2] ~= '' then keys[#keys + 1] = prefix .. 'sec:' .. id end
+  if ARGV[i + 6] ~= '' then tellKeys(prefix, id, keys) end
+  if placed(tonumber(id), shards) ~= block then -- ids come in order: most are in the block of the one before
+    block = placed(tonumber(id), shards)
+    indexKeys(prefix, shards, tonumber(id), keys)
+  end
+end
+here(keys)
+for i = 7, #ARGV, width do
   local id = ARGV[i]
   local key = prefix .. 'job:' .. id
   -- A job that is not there may have run already, and be in the archive.
@@ -31,7 +44,6 @@ while i <= #ARGV do
     redis.call('ZADD', KEYS[1], now + first, id)
     wrote = wrote + 1
   end
-  i = i + 7 + 2 * f
 end
 if wrote > 0 then count(prefix, 'PENDING', wrote) end
 if made and wrote > 0 then redis.call('EXPIRE', made, life) end
