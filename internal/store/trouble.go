@@ -35,6 +35,7 @@ var troubles = []struct {
 	{"BUSY", "", Trouble{"redis_crowded", "a script of another program keeps this Redis busy: see its SLOWLOG"}},
 	{"TRYAGAIN", "", Trouble{"redis_cluster_down", "this cluster moves the keys of a script just now: try again in a moment"}},
 	{"", "access a non local key in a cluster", Trouble{"redis_cluster_down", "this cluster moves the keys of a script just now: try again in a moment"}},
+	{"ASK", "", Trouble{"redis_cluster_down", "this cluster moves the keys of a script just now: try again in a moment"}},
 	{"MOVED", "", Trouble{"redis_cluster", "this Redis is a node of a cluster: name its nodes with redis+cluster://host,host"}},
 	{"", "cluster support disabled", Trouble{"redis_cluster", "this Redis is no cluster: write redis:// instead of redis+cluster://"}},
 	{"", "unknown command 'sentinel'", Trouble{"redis_sentinel", "these servers are no Sentinels: name those, or write redis:// for a single server"}},
