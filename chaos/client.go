@@ -13,9 +13,9 @@ import (
 
 // client runs the real `enqueue`.
 type client struct {
-	r    *round
-	link *link // its own way to Redis; nil if it asks Sentinels
-	url  string
+	r   *round
+	way way // its own, to Redis
+	url string
 }
 
 // callPatience is how long one run of the client may take. One that waits for longer is killed, as a person does.

@@ -37,16 +37,16 @@ var ofProcesses = []fault{
 	{"workers replaced", 3, nil, replaceWorkers},
 	{"all workers killed", 2, nil, killAllWorkers},
 
-	{"worker partitioned", 6, single, onWorker("asks nobody and hears nothing", time.Second, leaseAnd(4*time.Second), func(l *link, _ dice) (func() error, error) { return l.deaf(true, true) })},
-	{"answers lost", 6, single, onWorker("what it asks is done, the answers are lost", time.Second, leaseAnd(2*time.Second), func(l *link, _ dice) (func() error, error) { return l.deaf(false, true) })},
-	{"worker slowed", 4, single, onWorker("each answer late", time.Second, 6*time.Second, func(l *link, d dice) (func() error, error) {
-		return l.slow(d.between(50*time.Millisecond, 900*time.Millisecond))
+	{"worker partitioned", 6, nil, onWorker("asks nobody and hears nothing", time.Second, leaseAnd(4*time.Second), func(w way, _ dice) (func() error, error) { return w.deaf(true, true) })},
+	{"answers lost", 6, nil, onWorker("what it asks is done, the answers are lost", time.Second, leaseAnd(2*time.Second), func(w way, _ dice) (func() error, error) { return w.deaf(false, true) })},
+	{"worker slowed", 4, nil, onWorker("each answer late", time.Second, 6*time.Second, func(w way, d dice) (func() error, error) {
+		return w.slow(d.between(50*time.Millisecond, 900*time.Millisecond))
 	})},
-	{"connections torn", 4, single, onWorker("connections end in the middle of answers", time.Second, 4*time.Second, func(l *link, d dice) (func() error, error) {
-		return l.torn(d.IntN(4000))
+	{"connections torn", 4, nil, onWorker("connections end in the middle of answers", time.Second, 4*time.Second, func(w way, d dice) (func() error, error) {
+		return w.torn(d.IntN(4000))
 	})},
-	{"connections cut", 4, single, onWorker("refused", 100*time.Millisecond, 3*time.Second, func(l *link, _ dice) (func() error, error) { return l.cut() })},
-	{"client cut off", 4, single, cutClient},
+	{"connections cut", 4, nil, onWorker("refused", 100*time.Millisecond, 3*time.Second, func(w way, _ dice) (func() error, error) { return w.cut() })},
+	{"client cut off", 4, nil, cutClient},
 
 	{"Redis killed", 6, single, killRedis},
 	{"Redis frozen", 5, single, freezeRedis},
@@ -196,7 +196,7 @@ func killAllWorkers(r *round, d dice) (injury, error) {
 }
 
 // onWorker makes a fault of the way of one worker to Redis.
-func onWorker(what string, lo, hi time.Duration, do func(l *link, d dice) (func() error, error)) func(r *round, d dice) (injury, error) {
+func onWorker(what string, lo, hi time.Duration, do func(w way, d dice) (func() error, error)) func(r *round, d dice) (injury, error) {
 	return func(r *round, d dice) (injury, error) {
 		w, err := r.anyWorker(d)
 		if err != nil {
@@ -204,7 +204,7 @@ func onWorker(what string, lo, hi time.Duration, do func(l *link, d dice) (func(
 		}
 		in := r.hurt(w.name, w.name, stopsOne, d.between(lo, hi), nil)
 		in.Detail = what + " " + in.Detail
-		in.heal, err = do(w.link, d)
+		in.heal, err = do(w.way, d)
 		return in, err
 	}
 }
@@ -218,16 +218,16 @@ func cutClient(r *round, d dice) (injury, error) {
 	var err error
 	switch d.IntN(4) {
 	case 0:
-		in.heal, err = r.client.link.cut()
+		in.heal, err = r.client.way.cut()
 		in.Detail = "refused " + in.Detail
 	case 1:
-		in.heal, err = r.client.link.deaf(false, true)
+		in.heal, err = r.client.way.deaf(false, true)
 		in.Detail = "answers lost " + in.Detail
 	case 2:
-		in.heal, err = r.client.link.torn(d.IntN(2000))
+		in.heal, err = r.client.way.torn(d.IntN(2000))
 		in.Detail = "torn " + in.Detail
 	default:
-		in.heal, err = r.client.link.slow(d.between(50*time.Millisecond, 900*time.Millisecond))
+		in.heal, err = r.client.way.slow(d.between(50*time.Millisecond, 900*time.Millisecond))
 		in.Detail = "slow " + in.Detail
 	}
 	return in, err

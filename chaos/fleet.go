@@ -16,7 +16,7 @@ import (
 type worker struct {
 	r    *round
 	name string
-	link *link // its own way to Redis; nil if it asks Sentinels
+	way  way // its own, to Redis
 	url  string
 
 	mu      sync.Mutex
@@ -121,13 +121,10 @@ func (w *worker) thaw() error {
 // startFleet starts the workers, the first one alone: it founds the deployment.
 func (r *round) startFleet(ctx context.Context, n int) error {
 	for i := range n {
-		w := &worker{r: r, name: fmt.Sprintf("w%d", i+1), url: r.url}
-		if r.single != nil {
-			l, err := r.net.link(w.name, r.single.addr())
-			if err != nil {
-				return err
-			}
-			w.link, w.url = l, "redis://"+l.listen
+		w := &worker{r: r, name: fmt.Sprintf("w%d", i+1)}
+		var err error
+		if w.way, w.url, err = r.wayFor(w.name); err != nil {
+			return err
 		}
 		r.workers = append(r.workers, w)
 		if err := w.up(); err != nil {

@@ -209,13 +209,15 @@ func (g *ground) processes() ([]history.Process, error) {
 		if err != nil {
 			continue
 		}
-		machine, ours := "", false
+		machine, home, ours := "", false, false
 		for _, e := range environOf(pid) {
 			if name, ok := strings.CutPrefix(e, "OUTLAST_INSTANCE="); ok {
 				machine = name
 			}
+			home = home || e == "HOME="+g.r.home
 			ours = ours || e == "OUTLAST_DEPLOYMENT="+g.r.deployment || e == "SHARED="+g.r.shared
 		}
+		ours = ours || machine != "" && home // agents have nothing else of ours
 		if !ours || strings.Contains(statOf(pid), ") Z ") {
 			continue
 		}
@@ -232,11 +234,17 @@ func statOf(pid int) string {
 	return string(text)
 }
 
-// close ends what is left of local machines.
+// close ends what is left of local machines. What is ended may just have started something else.
 func (g *ground) close() error {
-	left, err := g.processes()
-	for _, p := range left {
-		_ = syscall.Kill(p.PID, syscall.SIGKILL) // it has ended, or ends
+	for range 10 {
+		left, err := g.processes()
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		for _, p := range left {
+			_ = syscall.Kill(p.PID, syscall.SIGKILL) // it has ended, or ends
+		}
+		pause(background, 50*time.Millisecond)
 	}
-	return err
+	return errors.New("processes of local machines cannot be ended")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
+	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/rs/zerolog"
 )
 
@@ -17,6 +19,7 @@ import (
 type network struct{ server *toxiproxy.ApiServer }
 
 func newNetwork() *network {
+	toxics.Register("rename", new(rename))
 	return &network{toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())}
 }
 
@@ -74,39 +77,106 @@ func (l *link) poison(all ...toxic) (heal func() error, err error) {
 	return heal, nil
 }
 
+// renames replaces texts by others of the same length in what is answered.
+func (l *link) renames(names map[string]string) (func() error, error) {
+	return l.poison(toxic{Type: "rename", Stream: "downstream", Attributes: map[string]any{"names": names}})
+}
+
+// rename is a toxic that does that. A text that comes in two pieces stays as it is: answers of a Sentinel come in one.
+type rename struct {
+	Names map[string]string `json:"names"`
+}
+
+// Pipe passes on what comes.
+func (t *rename) Pipe(stub *toxics.ToxicStub) {
+	for {
+		select {
+		case <-stub.Interrupt:
+			return
+		case c := <-stub.Input:
+			if c == nil {
+				stub.Close()
+				return
+			}
+			c.Data = t.rename(c.Data)
+			stub.Output <- c
+		}
+	}
+}
+
+// rename replaces all at once: a new text may be an old one of another.
+func (t *rename) rename(text []byte) []byte {
+	var pairs []string
+	for old, now := range t.Names {
+		pairs = append(pairs, old, now)
+	}
+	return []byte(strings.NewReplacer(pairs...).Replace(string(text)))
+}
+
+// way is all that one party has to reach Redis by: a link to each server.
+type way []*link
+
+// each does the same to all links, and returns what heals them.
+func (w way) each(do func(l *link) (func() error, error)) (func() error, error) {
+	var heals []func() error
+	heal := func() error {
+		var errs []error
+		for _, h := range heals {
+			errs = append(errs, h())
+		}
+		return errors.Join(errs...)
+	}
+	for _, l := range w {
+		h, err := do(l)
+		heals = append(heals, h)
+		if err != nil {
+			return heal, err
+		}
+	}
+	return heal, nil
+}
+
 // deaf drops what is sent one way or the other: connections stay open, and nobody is told. That is what a partition is
 // like. Answers of Redis that are dropped belong to commands that were carried out.
-func (l *link) deaf(asked, answers bool) (func() error, error) {
+func (w way) deaf(asked, answers bool) (func() error, error) {
 	var all []toxic
 	for stream, yes := range map[string]bool{"upstream": asked, "downstream": answers} {
 		if yes {
 			all = append(all, toxic{Type: "timeout", Stream: stream, Attributes: map[string]any{"timeout": 0}})
 		}
 	}
-	return l.poison(all...)
+	return w.each(func(l *link) (func() error, error) { return l.poison(all...) })
 }
 
 // slow delays each answer.
-func (l *link) slow(by time.Duration) (func() error, error) {
-	return l.poison(toxic{Type: "latency", Stream: "downstream", Attributes: map[string]any{
-		"latency": by.Milliseconds(), "jitter": by.Milliseconds() / 2,
-	}})
+func (w way) slow(by time.Duration) (func() error, error) {
+	late := toxic{Type: "latency", Stream: "downstream", Attributes: map[string]any{"latency": by.Milliseconds(), "jitter": by.Milliseconds() / 2}}
+	return w.each(func(l *link) (func() error, error) { return l.poison(late) })
 }
 
 // torn ends each connection in the middle of an answer, after so many bytes.
-func (l *link) torn(after int) (func() error, error) {
-	return l.poison(toxic{Type: "limit_data", Stream: "downstream", Attributes: map[string]any{"bytes": after}})
+func (w way) torn(after int) (func() error, error) {
+	limit := toxic{Type: "limit_data", Stream: "downstream", Attributes: map[string]any{"bytes": after}}
+	return w.each(func(l *link) (func() error, error) { return l.poison(limit) })
 }
 
 // cut ends all connections and refuses new ones.
-func (l *link) cut() (func() error, error) {
-	l.proxy.Stop()
-	return func() error {
-		if err := l.proxy.Start(); err != nil {
-			return fmt.Errorf("heal %s: %w", l.proxy.Name, err)
-		}
-		return nil
-	}, nil
+func (w way) cut() (func() error, error) {
+	return w.each(func(l *link) (func() error, error) {
+		l.proxy.Stop()
+		return func() error {
+			if err := l.proxy.Start(); err != nil {
+				return fmt.Errorf("heal %s: %w", l.proxy.Name, err)
+			}
+			return nil
+		}, nil
+	})
+}
+
+func (w way) close() {
+	for _, l := range w {
+		l.close()
+	}
 }
 
 // The ports of servers and proxies lie below those that the kernel gives to connections: a server that is away for seconds

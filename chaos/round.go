@@ -54,7 +54,6 @@ type round struct {
 	net     *network
 	single  *server    // the Redis of the deployment, or
 	ring    *sentinels // a master with a replica
-	url     string     // of Redis for who has no way of their own
 	sky     *sky       // what the sim provider's machines live in; nil without it
 	ground  *ground    // the local provider's machines
 	workers []*worker
@@ -168,8 +167,11 @@ func (r *round) openRedis(ctx context.Context) error {
 	r.client = &client{r: r}
 	if r.ring != nil {
 		ring, err := newSentinels(ctx, r.dir, r.net)
-		r.ring, r.url = ring, ring.url()
-		r.client.url = r.url
+		r.ring = ring
+		if err != nil {
+			return err
+		}
+		r.client.way, r.client.url, err = r.wayFor("client")
 		return err
 	}
 	var err error
@@ -179,11 +181,20 @@ func (r *round) openRedis(ctx context.Context) error {
 	if err := r.single.start(ctx); err != nil {
 		return err
 	}
-	if r.client.link, err = r.net.link("client", r.single.addr()); err != nil {
-		return err
+	r.client.way, r.client.url, err = r.wayFor("client")
+	return err
+}
+
+// wayFor makes a way to Redis for one party alone, and tells where it finds it.
+func (r *round) wayFor(name string) (way, string, error) {
+	if r.ring != nil {
+		return r.ring.way(r.net, name)
 	}
-	r.client.url = "redis://" + r.client.link.listen
-	return nil
+	l, err := r.net.link(name, r.single.addr())
+	if err != nil {
+		return nil, "", err
+	}
+	return way{l}, "redis://" + l.listen, nil
 }
 
 // admin is a connection to the Redis that holds the records now, not by way of any proxy.
@@ -220,13 +231,11 @@ func (r *round) close() error {
 	r.stop()
 	for _, w := range r.workers {
 		w.down()
-		if w.link != nil {
-			w.link.close()
-		}
+		w.way.close()
 	}
 	var errs []error
-	if r.client != nil && r.client.link != nil {
-		r.client.link.close()
+	if r.client != nil {
+		r.client.way.close()
 	}
 	errs = append(errs, r.ring.stop(), r.single.stop(), r.sky.close(), r.ground.close())
 	if r.out != nil {

@@ -99,13 +99,41 @@ func (s *sentinels) startWatch(i int) error {
 	return nil
 }
 
-// url is where everybody finds the master.
-func (s *sentinels) url() string {
+// way makes links of its own for one party, to each server and to each Sentinel, and tells where it finds the latter. What
+// they tell it of addresses is put right on the way, so that it finds all others by links of its own, too.
+func (s *sentinels) way(n *network, name string) (way, string, error) {
+	var all, ears way
 	var hosts []string
-	for _, p := range s.ports {
-		hosts = append(hosts, "127.0.0.1:"+strconv.Itoa(p))
+	ports := map[string]string{}
+	to := func(what, listen, upstream string) (*link, error) {
+		l, err := n.link(name+" to "+what, upstream)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+		ports[portOf(listen)] = portOf(l.listen)
+		return l, nil
 	}
-	return "redis+sentinel://" + strings.Join(hosts, ",") + "/" + masterName
+	for i, one := range s.servers {
+		if _, err := to(one.name, s.links[i].listen, one.addr()); err != nil {
+			return all, "", err
+		}
+	}
+	for i, port := range s.ports {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		l, err := to(fmt.Sprintf("sentinel-%d", i+1), addr, addr)
+		if err != nil {
+			return all, "", err
+		}
+		ears, hosts = append(ears, l), append(hosts, l.listen)
+	}
+	_, err := ears.each(func(l *link) (func() error, error) { return l.renames(ports) })
+	return all, "redis+sentinel://" + strings.Join(hosts, ",") + "/" + masterName, err
+}
+
+func portOf(addr string) string {
+	_, port, _ := net.SplitHostPort(addr)
+	return port
 }
 
 // settled waits until the Sentinels know the replica and each other, so that a failover is possible.
