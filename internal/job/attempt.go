@@ -39,6 +39,8 @@ type Attempt struct {
 	ReadAt Time `json:"read_at,omitempty"` // time of the view that was counted last
 	MissAt Time `json:"miss_at,omitempty"` // time of the last view that lacked a machine and was counted
 	TermAt Time `json:"term_at,omitempty"` // closing: when the provider took the order to end them
+	// AlarmAt is when it was told that the machines cannot be ended: once.
+	AlarmAt Time `json:"alarm_at,omitempty"`
 	Stop   bool `json:"stop,omitempty"`    // closing: the user's code is to be told to end
 	StopAt Time `json:"stop_at,omitempty"` // closing: when it was told first
 	Saved  bool `json:"saved,omitempty"`   // closing: its logs are in the archive, or as much as could be had

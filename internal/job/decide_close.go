@@ -158,14 +158,27 @@ func (d *decision) terminate(a *Attempt) Do {
 	case o.Fault.Wait > 0:
 		return d.turn(o.Fault)
 	}
-	if d.tries(CodeClosing)+1 == alarmTries {
-		d.note(Cause{Code: codeOf(*o.Fault), Text: "a machine cannot be ended and may cost money; it is tried on", Evidence: o.Fault.Text})
+	if d.tries(CodeClosing)+1 >= alarmTries {
+		d.alarm(a, Cause{Code: codeOf(*o.Fault), Text: "a machine cannot be ended and may cost money; it is tried on", Evidence: o.Fault.Text})
 	}
 	return d.retry(CodeClosing, o.Fault, maxCloseWait)
 }
 
-// alarmTries is how many orders to end a machine must fail in a row before that is told.
-const alarmTries = 5
+// A machine that cannot be ended is told when the order has failed so often in a row, or the machine is still there so long
+// after its attempt was closed, though the provider takes the order.
+const (
+	alarmTries = 5
+	alarmStays = 15 * time.Minute
+)
+
+// alarm tells once of an attempt that its machines cannot be ended. Which try it is does not say whether that was told: failures
+// of other calls may count before, and a wait may be longer than another.
+func (d *decision) alarm(a *Attempt, cause Cause) {
+	if a.AlarmAt.IsZero() {
+		a.AlarmAt = d.now
+		d.note(cause)
+	}
+}
 
 // stillThere waits for a machine that was told to end. One that does not go, or that appeared after the order since
 // its create call was under way, is told again, ever more rarely.
@@ -175,6 +188,9 @@ func (d *decision) stillThere(a *Attempt, n SeenNode, s *Survey) Do {
 	d.Wait.Tries = 0 // the calls do not fail
 	if s.At.Sub(a.TermAt) > s.Settle+orderAgain {
 		a.TermAt = 0
+	}
+	if s.At.Sub(a.ClosingAt) > s.Settle+alarmStays {
+		d.alarm(a, Cause{Code: CodeClosing, Text: "a machine is still there, though the provider takes the order to end it, and may cost money; it is tried on", Evidence: n.ID})
 	}
 	return d.wait(Cause{Code: CodeClosing, Text: "waits for the provider to end the machine", Evidence: n.ID},
 		d.now.Add(grow(pollFirst, quietGrowth, a.Tries-1, maxCallWait)))
