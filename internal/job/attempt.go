@@ -41,9 +41,9 @@ type Attempt struct {
 	TermAt Time `json:"term_at,omitempty"` // closing: when the provider took the order to end them
 	// AlarmAt is when it was told that the machines cannot be ended: once.
 	AlarmAt Time `json:"alarm_at,omitempty"`
-	Stop   bool `json:"stop,omitempty"`    // closing: the user's code is to be told to end
-	StopAt Time `json:"stop_at,omitempty"` // closing: when it was told first
-	Saved  bool `json:"saved,omitempty"`   // closing: its logs are in the archive, or as much as could be had
+	Stop    bool `json:"stop,omitempty"`    // closing: the user's code is to be told to end
+	StopAt  Time `json:"stop_at,omitempty"` // closing: when it was told first
+	Saved   bool `json:"saved,omitempty"`   // closing: its logs are in the archive, or as much as could be had
 }
 
 // ended keeps how the user's code ended.

@@ -90,7 +90,6 @@ func (s *Store) claim(ctx context.Context, shard int, lease time.Duration, args 
 	if err := s.readClaimed(ctx, &due, claimed); err != nil {
 		return Due{}, err // they are due again when their claims end
 	}
-	s.park(ctx, shard, due.Now, due.Corrupt...)
 	return due, nil
 }
 
@@ -125,6 +124,7 @@ func (s *Store) readClaimed(ctx context.Context, due *Due, claimed map[job.ID]ho
 	if _, err := pipe.Exec(ctx); err != nil {
 		return unavailable("read what was claimed", err)
 	}
+	var damaged []parked
 	for id, hash := range hashes {
 		raw := fields(hash.Val())
 		if raw["fence"] != claimed[id].fence {
@@ -133,11 +133,13 @@ func (s *Store) readClaimed(ctx context.Context, due *Due, claimed map[job.ID]ho
 		rec, err := decode(id, raw)
 		if err != nil {
 			due.Corrupt = append(due.Corrupt, err)
+			damaged = append(damaged, parked{id, raw["fence"]})
 			continue
 		}
 		rec.Due = claimed[id].due
 		due.Jobs = append(due.Jobs, Claimed{Record: rec, Now: due.Now, raw: raw})
 	}
+	s.park(ctx, damaged...)
 	return nil
 }
 
@@ -154,18 +156,25 @@ func (d *Due) addAct(o Overdue) {
 // driven on when somebody has mended it, but not at the pace of a claim that ends.
 const corruptPause = 10 * time.Minute
 
-// park gives back the claims on damaged records and puts off the next look at them; a wake still brings it at once. If
-// that fails they are only looked at sooner, when their claims end.
-func (s *Store) park(ctx context.Context, shard int, now job.Time, damaged ...*CorruptError) {
+// parked is a claim on a damaged record.
+type parked struct {
+	id    job.ID
+	fence string
+}
+
+// park gives back claims on damaged records and puts off the next look at them; a wake still brings it at once. A job that
+// somebody has claimed since, or that has left the store, is left alone. If it fails they are only looked at sooner, when
+// their claims end.
+func (s *Store) park(ctx context.Context, damaged ...parked) {
 	if len(damaged) == 0 {
 		return
 	}
-	pipe := s.rdb.Pipeline()
-	for _, c := range damaged {
-		pipe.ZAddXX(ctx, s.keys.due(shard), redis.Z{Score: float64(now.Add(corruptPause)), Member: int64(c.ID)})
-		pipe.HSet(ctx, s.keys.of(c.ID, "job"), "held", 0)
-	}
-	_, _ = pipe.Exec(ctx)
+	_ = s.pipelined(ctx, s.lua.park, func(pipe redis.Pipeliner) {
+		for _, p := range damaged {
+			keys := []string{s.keys.of(p.id, "job"), s.keys.due(s.keys.shardOf(p.id))}
+			s.lua.park.EvalSha(ctx, pipe, keys, int64(p.id), p.fence, ms(corruptPause))
+		}
+	})
 }
 
 // Begin begins act n of a step under a lease with that token. ErrStale means that the act is not to be: end quietly. A
@@ -185,7 +194,7 @@ func (s *Store) Begin(ctx context.Context, id job.ID, step job.Step, n int64, to
 	raw, now := asFields(reply[2]), job.Time(asInt(reply[1]))
 	rec, corrupt := decode(id, raw)
 	if corrupt != nil {
-		s.park(ctx, s.keys.shardOf(id), now, corrupt)
+		s.park(ctx, parked{id, raw["fence"]})
 		return Claimed{}, corrupt
 	}
 	return Claimed{Record: rec, Now: now, Token: token, raw: raw}, nil

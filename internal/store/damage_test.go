@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 
 	"github.com/outlast-dev/outlast/internal/job"
@@ -127,4 +128,26 @@ func TestIndexWithoutRecord(t *testing.T) {
 	if n := must[int64](t)(b.rdb.ZCard(b.ctx, b.keys.due(0)).Result()); n != 0 {
 		t.Errorf("%d entries are left", n)
 	}
+}
+
+// TestG2_AParkedClaimIsOnesOwn ensures that who found a record damaged puts nothing off that is not theirs any more. The schedule:
+// a claim is made and its record read as damaged; the driver stands still until the claim has ended; the record is mended and
+// claimed by somebody else, or has left the store; then the first one gives its claim back.
+func TestG2_AParkedClaimIsOnesOwn(t *testing.T) {
+	onBoth(t, 1, func(t *testing.T, b *bench) {
+		mended, gone := b.watched(t), b.watched(t)
+		stale := []parked{}
+		for _, c := range must[Due](t)(b.Claim(b.ctx, 0, 10, 0, lease, grace)).Jobs {
+			stale = append(stale, parked{c.ID, strconv.FormatInt(c.Fence, 10)})
+		}
+		b.pass(t, 2*lease)
+		c := b.claim(t, mended)
+		b.must(t, b.rdb.Del(b.ctx, b.keys.of(gone, "job")).Err())
+		b.must(t, b.rdb.ZRem(b.ctx, b.keys.due(0), int64(gone)).Err())
+		b.unchanged(t, "a claim that is over", func() { b.park(b.ctx, stale...) })
+		if len(stale) != 2 {
+			t.Errorf("claimed were %v", stale)
+		}
+		b.commit(t, &c, c.Clone(), false)
+	})
 }

@@ -63,7 +63,7 @@ type scripts struct {
 	submit, claim, begin, beat, commit, redispatch, wake, cancelWhere, handover      *lua
 	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead, viewPut, rotate *lua
 	resume, find, retirable, retire                                                  *lua
-	hookClaim, hookSave, hookRelease, journalAppend, turn, unbind, rest              *lua
+	hookClaim, hookSave, hookRelease, journalAppend, turn, unbind, rest, park        *lua
 }
 
 // all are the scripts of a store.
@@ -71,7 +71,7 @@ func (s scripts) all() []*lua {
 	return []*lua{
 		s.submit, s.claim, s.begin, s.beat, s.commit, s.redispatch, s.wake, s.cancelWhere, s.handover, s.chainBegin, s.chainEnd, s.chainReclaim,
 		s.admit, s.tailAppend, s.tailRead, s.viewPut, s.rotate, s.resume, s.find, s.retirable, s.retire, s.hookClaim, s.hookSave, s.hookRelease,
-		s.journalAppend, s.turn, s.unbind, s.rest,
+		s.journalAppend, s.turn, s.unbind, s.rest, s.park,
 	}
 }
 
@@ -83,7 +83,7 @@ func loadScripts() scripts {
 		hookClaim: script("hook_claim"), hookSave: script("hook_save"), hookRelease: script("hook_release"), journalAppend: script("journal_append"),
 		chainBegin: script("chain_begin"), chainEnd: script("chain_end"), chainReclaim: script("chain_reclaim"),
 		admit: script("admit"), tailAppend: script("tail_append"), tailRead: script("tail_read"), viewPut: script("view_put"), rotate: script("rotate"),
-		turn: script("turn"), unbind: script("unbind"), rest: script("rest"),
+		turn: script("turn"), unbind: script("unbind"), rest: script("rest"), park: script("park"),
 	}
 }
 

@@ -27,6 +27,7 @@ end
 local keys = {}
 for i = 1, #found, 2 do keys[#keys + 1] = prefix .. 'job:' .. found[i] end
 here(keys)
+local acts = {launch = true, recover = true, cleanup = true}
 -- A calm job tells what its record would have the watch ask, as long as nobody has woken it and no limit of the user is near.
 local function asks(calm, wakes, limit)
   if ARGV[8] ~= '1' or not calm then return false end
@@ -53,6 +54,9 @@ for i = 1, #found, 2 do
     due, fence = held, string.format('%.0f', fence + ARGV[7])
     redis.call('HSET', key, 'fence', fence, 'held', held)
     out[#out + 1] = {id, 'claimed', fence, found[i + 1]}
+  elseif not acts[step] then
+    due = pause
+    out[#out + 1] = {id, 'damaged', 'step "' .. step .. '"'}
   else
     local a = redis.call('HMGET', key, 'n', 'ran', 'wait')
     local slot = a[3] and string.find(a[3], '"launch_slot"', 1, true) and 1 or 0
