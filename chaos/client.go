@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 
@@ -66,6 +67,9 @@ func (a answer) failure() (f struct{ Code, Message string }) {
 	}
 	return f
 }
+
+// unsafe reports whether it was done, and may be lost again.
+func (a answer) unsafe() bool { return a.exit == 0 && strings.Contains(a.errs, "not_replicated") }
 
 // again reports whether the same may succeed later: it was killed, or the store did not serve.
 func (a answer) again() bool {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,6 +19,9 @@ type fault struct {
 	// inject begins it. What it holds is given back with its end. errTaken says that there is nothing to break.
 	inject func(r *round, d dice) (injury, error)
 }
+
+// forgetful is the fault of a Redis that loses what it has acknowledged.
+const forgetful = "failover that forgets"
 
 // What a fault stops: see history.Fault.
 const (
@@ -53,6 +57,7 @@ var ofProcesses = []fault{
 	{"Redis full", 4, single, fillRedis},
 	{"queue flushed", 4, nil, flushQueue},
 	{"failover", 12, several, failOver},
+	{forgetful, 8, durable, failOverBehind},
 	{"Sentinel killed", 4, several, killSentinel},
 
 	{"preempted by hand", 4, nil, preemptByHand},
@@ -86,6 +91,7 @@ func ofCalls() []fault {
 
 func single(r *round) bool   { return r.ring == nil }
 func several(r *round) bool  { return r.ring != nil }
+func durable(r *round) bool  { return r.ring != nil && r.replicas > 0 }
 func onGround(r *round) bool { return r.plays(local) }
 func inSky(r *round) bool    { return r.plays(simul) }
 
@@ -292,6 +298,34 @@ func failOver(r *round, d dice) (injury, error) {
 		in.heal = func() error { return goOn(background, old) }
 		return in, err
 	}
+	return r.killMaster(in, old, d), nil
+}
+
+// failOverBehind does the same to a master whose replica has not heard of the last moment: what was written in it is lost.
+func failOverBehind(r *round, d dice) (injury, error) {
+	if !r.wounds.take("redis") {
+		return injury{}, errTaken
+	}
+	old, err := r.ring.master(r.ctx)
+	if err != nil {
+		return injury{holds: "redis"}, err
+	}
+	in := r.hurt(old.name, "redis", stopsAll, 0, func() error { return r.ring.switched(background, old) })
+	heal, err := way{r.ring.linkOf(old)}.deaf(false, true)
+	if err != nil {
+		in.heal = heal
+		return in, err
+	}
+	pause(r.ctx, d.between(100*time.Millisecond, sentinelDown*2/3))
+	mine, err := offset(r.ctx, old, "master_repl_offset")
+	theirs, err2 := offset(r.ctx, r.ring.other(old), "slave_repl_offset")
+	in = r.killMaster(in, old, d)
+	in.Forgets, in.Detail = now(), fmt.Sprintf("killed, with %d bytes that its replica had not heard", mine-theirs)
+	return in, errors.Join(err, err2, heal())
+}
+
+// killMaster kills a master, which comes back a little later.
+func (r *round) killMaster(in injury, old *server, d dice) injury {
 	old.proc.kill()
 	back := d.between(0, 3*time.Second)
 	in.after = func() error {
@@ -301,7 +335,7 @@ func failOver(r *round, d dice) (injury, error) {
 		}
 		return r.ring.settled(background)
 	}
-	return in, nil
+	return in
 }
 
 // preemptByHand has the fleet itself take the machine of a job, as a user does who tries out what happens then.

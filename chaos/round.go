@@ -41,6 +41,8 @@ type round struct {
 	seed  uint64
 	lasts time.Duration // for which things are broken
 
+	replicas int // that must have what a client is told is done
+
 	dir       string // its history, logs and files
 	home      string // of the product: local machines, archive, identity
 	shared    string // traces of the code on local machines

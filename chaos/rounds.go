@@ -60,6 +60,9 @@ func newRound(o options, p part, i int, dir string, bin binaries) *round {
 	r.wounds.held, r.tally = map[string]bool{}, map[string]int{}
 	if p.kind == roundSentinel {
 		r.ring = &sentinels{}
+		if newDice(r.seed, "replicas").oneIn(2) || slices.Contains(o.faults, forgetful) {
+			r.replicas = 1
+		}
 	}
 	r.sky = &sky{world: r.name}
 	return r

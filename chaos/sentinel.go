@@ -188,6 +188,16 @@ func (s *sentinels) master(ctx context.Context) (*server, error) {
 	return nil, fmt.Errorf("the master is at %v, which is nobody's address", at)
 }
 
+// linkOf is the way of the replica and the Sentinels to a server.
+func (s *sentinels) linkOf(one *server) *link {
+	for i, other := range s.servers {
+		if other == one {
+			return s.links[i]
+		}
+	}
+	return nil
+}
+
 // other is the server that is not the one.
 func (s *sentinels) other(one *server) *server {
 	if s.servers[0] == one {

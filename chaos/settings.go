@@ -67,6 +67,9 @@ func (r *round) writeConfig() error {
 		"unreachable": map[string]any{"probes": times.Probes, "elapsed": times.ProbeTime.String()},
 		"local":       map[string]any{"zones": zones},
 	}
+	if r.replicas > 0 {
+		c["redis_replicas"] = r.replicas
+	}
 	if r.sky != nil {
 		c["sim"] = r.sky.settings()
 	}

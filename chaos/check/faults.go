@@ -25,6 +25,23 @@ func (f *file) during(from, to history.Time, counts func(history.Fault) bool) bo
 	})
 }
 
+// behind is by how much a replica may be late at any time.
+const behind = 500 * time.Millisecond
+
+// forgot reports whether some of what was written from one moment to another may have been lost again.
+func (f *file) forgot(from, to history.Time) bool {
+	return slices.ContainsFunc(f.Faults, func(x history.Fault) bool {
+		return x.Failed == "" && x.Forgets != 0 && x.At.Add(-behind) <= to && x.Forgets >= from
+	})
+}
+
+// ofNamesake reports whether what was done in the name of a job at a moment was done for another one, whose number was given
+// again since Redis had lost it: it was before the job was submitted.
+func (f *file) ofNamesake(id int64, when history.Time) bool {
+	j := f.jobs[id]
+	return j != nil && !j.Submitted.IsZero() && when < at(j.Submitted) && f.forgot(when.Add(-time.Minute), at(j.Submitted))
+}
+
 // stopsAll is a fault in which nobody can drive any job.
 func stopsAll(x history.Fault) bool { return x.Stops == "all" }
 

@@ -17,7 +17,9 @@ type file struct {
 	machines map[string]*machine       // of the sim, by name
 	runs     map[int64][]run           // times in which the user's code ran, by job and start
 	accepted []int64                   // jobs, in order
-	shared   []int64                   // jobs that more than one submission was told to be its own
+	// jobs whose number another one had before, on a local machine: Redis had lost it
+	namesakes []int64
+	shared    []int64 // jobs that more than one submission was told to be its own
 }
 
 func open(h history.History) *file {

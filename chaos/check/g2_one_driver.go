@@ -27,19 +27,22 @@ const lateStart = 5 * time.Second
 func (f *file) staleCalls(id int64, report func(Violation)) {
 	type key struct{ task, attempt int }
 	ordered := map[key]history.Entry{} // to end
+	begun := map[key]history.Time{}
 	living := map[key]*machine{}
 	for _, e := range f.ledger[id] {
 		k := key{e.Task, e.Attempt}
 		m := f.machines[e.World+"/"+e.Machine]
+		begun[k] = first(begun[k], e.At)
 		switch e.Op {
 		case "create":
-			if o, over := ordered[k]; over && e.At > o.At {
+			forgotten := f.forgot(begun[k].Add(-clockSlack), e.At) // then the attempt is begun once more
+			if o, over := ordered[k]; over && e.At > o.At && !forgotten {
 				report(Violation{
 					Job: id, At: e.At, Text: fmt.Sprintf("%s made a machine for attempt %d after %s had ended that attempt", e.By, e.Attempt, o.By),
 					Evidence: fmt.Sprintf("machine %s, %s later", e.Machine, about(e.At.Sub(o.At))),
 				})
 			}
-			if old := living[k]; old != nil && old != m && old.gone > e.At {
+			if old := living[k]; old != nil && old != m && old.gone > e.At && !forgotten {
 				report(Violation{
 					Job: id, At: e.At, Text: fmt.Sprintf("attempt %d of task %d has two machines", e.Attempt, e.Task),
 					Evidence: fmt.Sprintf("%s, and %s by %s", old.name, e.Machine, e.By),

@@ -9,7 +9,8 @@ import (
 
 // terminalIsFinal: an ending that a client was told is what later clients are told, and the ending at the end, with the same
 // cause; nothing in the history leads out of a final status; and the record says what its history says. Only a person who
-// resumes a job that has not succeeded begins another life of it, which has an ending of its own.
+// resumes a job that has not succeeded begins another life of it, which has an ending of its own. What was told at a moment that
+// Redis has lost is told anew.
 func terminalIsFinal(f *file, report func(Violation)) {
 	if len(f.Seen) == 0 && len(f.Jobs) > 0 {
 		report(Violation{Text: "nobody has asked for a job while the run went on, so nothing is known of what they were told"})
@@ -25,7 +26,7 @@ func terminalIsFinal(f *file, report func(Violation)) {
 			report(Violation{Job: s.Job, At: s.At, Text: fmt.Sprintf("it was %s %s, and %s %s", before.Status, f.clock(before.At), s.Status, f.clock(s.At)), Evidence: "told by " + before.Via + " and " + s.Via})
 			told[s.Job] = true
 		}
-		if !finals[s.Status] || j == nil || j.Missing != "" || told[s.Job] {
+		if !finals[s.Status] || j == nil || j.Missing != "" || told[s.Job] || f.forgot(s.At, max(s.At, s.Got)) {
 			continue
 		}
 		if _, yes := ended[s.Job]; !yes {

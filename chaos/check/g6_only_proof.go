@@ -157,7 +157,7 @@ func (f *file) replaced(j *history.Job, report func(Violation)) {
 		if m := f.machineOf(j.ID, old.task, old.attempt); m != nil && m.gone > next.from {
 			report(Violation{Job: j.ID, At: next.from, Text: fmt.Sprintf("the code of attempt %d started %s without proof that the machine of attempt %d was gone", next.attempt, f.clock(next.from), old.attempt), Evidence: "machine " + m.name + f.stillThere(m)})
 		}
-		if _, yes := closed[key{old.task, old.attempt}]; !yes && len(j.Events) < kept {
+		if _, yes := closed[key{old.task, old.attempt}]; !yes && len(j.Events) < kept && !f.forgot(old.from, next.from) {
 			report(Violation{Job: j.ID, At: next.from, Text: fmt.Sprintf("attempt %d was followed by attempt %d and never closed", old.attempt, next.attempt)})
 		}
 	}

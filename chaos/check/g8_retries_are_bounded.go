@@ -84,6 +84,8 @@ func (f *file) crashes(id int64, report func(Violation)) {
 		switch {
 		case !r.byself || r.exit == 0:
 			// a lost machine says nothing of the code
+		case r.to != forever && f.forgot(r.to, r.to.Add(clockSlack)):
+			// it is not counted any more
 		case r.to.Sub(r.from) < crashSoon:
 			n++
 		default:
@@ -131,7 +133,7 @@ func (f *file) counters(report func(Violation)) {
 	for _, s := range f.Seen {
 		j := f.jobs[s.Job]
 		again := f.resumed(history.Seen{Job: s.Job, At: s.At}, forever) // which counts restarts anew
-		if j == nil || j.Missing != "" || told[s.Job] {
+		if j == nil || j.Missing != "" || told[s.Job] || f.forgot(s.At, max(s.At, s.Got)) {
 			continue
 		}
 		end := counts{recoveries: j.Recoveries}

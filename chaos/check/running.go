@@ -45,10 +45,16 @@ type plan struct {
 // readLedger works out what the machines of the sim did, and when code ran on them.
 func (f *file) readLedger() {
 	started := map[string]*run{}
+	namesakes := map[string]bool{} // machines
 	var order []string
 	for _, e := range f.Ledger {
-		f.ledger[e.Job] = append(f.ledger[e.Job], e)
 		name := e.World + "/" + e.Machine
+		if f.ofNamesake(e.Job, e.At) {
+			namesakes[name] = true
+		}
+		if !namesakes[name] {
+			f.ledger[e.Job] = append(f.ledger[e.Job], e)
+		}
 		m := f.machines[name]
 		if m == nil {
 			m = &machine{name: e.Machine, job: e.Job, task: e.Task, attempt: e.Attempt, gone: forever}
@@ -77,7 +83,7 @@ func (f *file) readLedger() {
 			if started[name] != nil { // the same machine once more: kept apart, so that G3 sees both
 				name += "+"
 			}
-			if started[name] == nil {
+			if started[name] == nil && !namesakes[name] {
 				order = append(order, name)
 			}
 			started[name] = r
@@ -139,6 +145,10 @@ func (f *file) readTraces() {
 		}
 	}
 	for _, k := range order {
+		if f.ofNamesake(k.job, runs[k].from) {
+			f.namesakes = append(f.namesakes, k.job)
+			continue
+		}
 		f.runs[k.job] = append(f.runs[k.job], *runs[k])
 	}
 }

@@ -15,6 +15,40 @@ func change(s *story, how func(*story)) *story {
 	return s
 }
 
+// TestWhatAFailoverForgot ensures that judges take what a Redis may have lost as never written, and nothing else: what was written
+// at another time is held against the fleet as ever, and so is code that ran twice, whatever was lost.
+func TestWhatAFailoverForgot(t *testing.T) {
+	forgot := func(s *story, from, to float64) *story {
+		return s.broke(from, to+2, history.Fault{Name: "failover that forgets", Stops: "all", Forgets: sec(to)})
+	}
+	for guarantee, table := range map[string][]verdict{
+		"G2": {
+			{"an attempt that is made again", forgot(ran().tell(4, "create", "m1b", 1, ""), 2, 3), ""},
+			{"two machines, before it", forgot(ran().tell(4, "create", "m1b", 1, ""), 20, 21), "two machines"},
+		},
+		"G3": {
+			{"code of a job whose number was given again", forgot(ran().tell(0.5, "create", "old", 1, "").tell(0.7, "start", "old", 1, endsAt(0, 0)), 0.2, 0.9), ""},
+			{"code of an earlier job, and nothing was lost", ran().tell(0.5, "create", "old", 1, "").tell(0.7, "start", "old", 1, endsAt(0, 0)), "still ran"},
+			{"code of a forgotten attempt", forgot(ran().tell(2, "create", "old", 2, "").tell(2.5, "start", "old", 2, endsAt(0, 0)), 2, 2.8), "still ran"},
+		},
+		"G5": {
+			{"an ending that is told anew", forgot(ran().see(10, "SUCCEEDED").see(11, "RUNNING").see(13, "SUCCEEDED"), 9.5, 10.2), ""},
+			{"one that was told before", forgot(ran().see(13, "RUNNING"), 12.8, 13.2), "and RUNNING"},
+		},
+		"G8": {
+			{"a counter that was lost", forgot(change(ran(), func(s *story) { s.Seen[0].Recoveries = 2 }), 4.5, 5.2), ""},
+			{"one that was seen before", forgot(change(ran(), func(s *story) { s.Seen[0].Recoveries = 2 }), 6, 7), "went back"},
+		},
+	} {
+		t.Run(guarantee, func(t *testing.T) {
+			for _, v := range table { // clients were asked one after the other
+				slices.SortStableFunc(v.story.Seen, func(a, b history.Seen) int { return int(a.At - b.At) })
+			}
+			judged(t, guarantee, table)
+		})
+	}
+}
+
 func TestG1_JudgeOfLostJobs(t *testing.T) {
 	sampled := func(overdue time.Duration, x ...history.Fault) *story {
 		s := ran()

@@ -153,6 +153,8 @@ type Fault struct {
 	// Stops says whose work it stopped: "all" if nobody could drive a job while it went on, "one" if one worker could not,
 	// "ticks" if all could and nothing told them to until they had taken over the ticks that were lost, "" if it stopped none.
 	Stops string `json:"stops,omitempty"`
+	// Forgets is until when Redis may have taken writes, from the begin of the fault on, that are lost; 0 if none are.
+	Forgets Time `json:"forgets,omitempty"`
 	// Cloud is set for faults of a provider: operation and kind, such as "create" and "lost".
 	Op   string `json:"op,omitempty"`
 	Kind string `json:"kind,omitempty"`
