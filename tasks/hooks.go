@@ -23,6 +23,8 @@ import (
 // News of jobs are told by tasks of their own, on a queue and a server of their own: a receiver that hangs delays other
 // receivers at most, and decides nothing about a job. The store says which jobs have news to be told now; a chain makes
 // the delivery that each must have.
+//
+// What the world outside is told, nobody takes back: so news wait until they are as old as no store loses ([job.Rules].Durable).
 const (
 	hooksEvery  = time.Second
 	hooksBatch  = 50               // jobs of a shard in one tick
@@ -35,7 +37,7 @@ const (
 
 // hooks is one tick of the chain: it makes the deliveries that are due.
 func (w *Worker) hooks(ctx context.Context) error {
-	due, err := w.store.HooksDue(ctx, hooksBatch, hooksGrace)
+	due, err := w.store.HooksDue(ctx, hooksBatch, w.rules.Durable, hooksGrace)
 	if err != nil {
 		return err
 	}
@@ -153,7 +155,9 @@ func (t *teller) tell(ctx context.Context) error {
 	return t.release(ctx, names, next)
 }
 
+// release gives the claim back, to be taken again at a time; see [Worker.hooks] for how much earlier it is due.
 func (t *teller) release(ctx context.Context, names []string, due job.Time) error {
+	due = max(due.Add(-t.w.rules.Durable), 0)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer done()
 	err := t.w.store.ReleaseHook(ctx, t.claim, names, due)
@@ -214,7 +218,10 @@ func (t *teller) tellOne(ctx context.Context, r receiver) (job.Time, error) {
 		if m.News.Kind != "status" || !r.wants(&m.News) {
 			continue
 		}
+		firm := max(m.News.KeptAt, m.News.At).Add(t.w.rules.Durable)
 		switch {
+		case t.now() < firm:
+			return max(p.Due, firm), nil
 		case t.now() < p.Due:
 			return p.Due, nil
 		case t.stops(ctx):

@@ -363,10 +363,51 @@ func TestNoCallbacks(t *testing.T) {
 		t.Errorf("notes: %q", notes)
 	}
 	d.eventually("all news to be done with", func() bool {
-		due, err := d.store.HooksDue(context.Background(), 100, time.Minute)
+		due, err := d.store.HooksDue(context.Background(), 100, 0, time.Minute)
 		return err == nil && len(due) == 0
 	})
 	if d.read("called") != "" {
 		t.Error("it was run")
+	}
+}
+
+// TestG5_NewsWaitUntilNoStoreLosesThem ensures that the world outside is told of no status that a Redis may still lose: it would
+// hear of an ending that did not happen. The schedule that it is against: a job ends, its webhook is told, the computer of Redis
+// crashes with the last second, and the job ends otherwise.
+func TestG5_NewsWaitUntilNoStoreLosesThem(t *testing.T) {
+	t.Parallel()
+	d := newDeployment(t)
+	durable := job.DefaultRules.Durable
+	var mu sync.Mutex
+	var heard []job.Time
+	rc := newReceiver(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		now, err := d.store.Now(r.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		heard = append(heard, now)
+	})
+	d.worker(func(c *workerConfig) { c.Durable = durable })
+	req := d.request(`true`)
+	req.Webhooks = []job.Webhook{{URL: rc.URL}}
+	id := d.submit(req)
+	d.hears(rc, allIsWell)
+	d.done(id)
+	events, err := d.store.Events(context.Background(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events = slices.DeleteFunc(events, func(e job.Event) bool { return e.Kind != "status" })
+	mu.Lock()
+	defer mu.Unlock()
+	if len(events) != len(heard) {
+		t.Fatalf("told %d times of %d changes", len(heard), len(events))
+	}
+	for i, e := range events {
+		if age := heard[i].Sub(e.At); age < durable {
+			t.Errorf("%s was told %s after it was decided, want at least %s", e.To, age, durable)
+		}
 	}
 }

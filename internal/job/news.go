@@ -4,8 +4,9 @@ package job
 // true when the change was committed, since it may be told much later.
 type News struct {
 	Event
-	Job        Status `json:"job"`             // of the job as a whole, after the change
-	Final      bool   `json:"final,omitempty"` // the job has ended
+	KeptAt     Time   `json:"kept_at,omitempty"` // when the store took it, later than At; set by the store
+	Job        Status `json:"job"`               // of the job as a whole, after the change
+	Final      bool   `json:"final,omitempty"`   // the job has ended
 	StartedAt  Time   `json:"started_at,omitempty"`
 	EndedAt    Time   `json:"ended_at,omitempty"`
 	RunMS      int64  `json:"run_ms,omitempty"`

@@ -48,9 +48,9 @@ type HookDue struct {
 	N  int64
 }
 
-// HooksDue returns up to limit jobs of each shard whose news are to be delivered now, and puts them off for the grace: their
-// deliveries are being made.
-func (s *Store) HooksDue(ctx context.Context, limit int64, grace time.Duration) ([]HookDue, error) {
+// HooksDue returns up to limit jobs of each shard whose news were to be delivered so long ago, and puts them off for the grace:
+// their deliveries are being made.
+func (s *Store) HooksDue(ctx context.Context, limit int64, ago, grace time.Duration) ([]HookDue, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *Store) HooksDue(ctx context.Context, limit int64, grace time.Duration) 
 	pipe := s.rdb.Pipeline()
 	found := make([]*redis.StringSliceCmd, s.keys.shards)
 	for shard := range found {
-		found[shard] = pipe.ZRangeByScore(ctx, s.keys.hooks(shard), &redis.ZRangeBy{Min: "-inf", Max: strconv.FormatInt(int64(now), 10), Count: limit})
+		found[shard] = pipe.ZRangeByScore(ctx, s.keys.hooks(shard), &redis.ZRangeBy{Min: "-inf", Max: strconv.FormatInt(int64(now.Add(-ago)), 10), Count: limit})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, unavailable("look for news", err)

@@ -37,7 +37,7 @@ func (b *bench) told(tb fataler) (Claimed, job.Record) {
 // due are the deliveries that are to be made now.
 func (b *bench) due(tb fataler) []HookDue {
 	tb.Helper()
-	due := must[[]HookDue](tb)(b.HooksDue(b.ctx, 100, grace))
+	due := must[[]HookDue](tb)(b.HooksDue(b.ctx, 100, 0, grace))
 	slices.SortFunc(due, func(x, y HookDue) int { return int(x.ID - y.ID) })
 	return due
 }
@@ -271,4 +271,27 @@ func TestNewsAreToldBeforeRetention(t *testing.T) {
 			t.Errorf("%s is left", key)
 		}
 	}
+}
+
+// TestG5_NewsAreAsOldAsTheirCommit ensures that news tell when the store took them, not when they were decided: a commit may come
+// late, and Redis loses what was written last.
+func TestG5_NewsAreAsOldAsTheirCommit(t *testing.T) {
+	onBoth(t, 2, func(t *testing.T, b *bench) {
+		c, next := b.told(t)
+		long := c.Now.Add(-time.Hour)
+		for i := range next.Events {
+			next.Events[i].At = long
+		}
+		before := must[job.Time](t)(b.Now(b.ctx))
+		b.commit(t, &c, next, false)
+		h := must[*Hook](t)(b.ClaimHook(b.ctx, HookDue{c.ID, 1}, "mine", lease))
+		if len(h.News) != 3 {
+			t.Fatalf("%d news", len(h.News))
+		}
+		for _, n := range h.News[1:] {
+			if n.KeptAt < before || n.KeptAt > h.Now || n.At != long {
+				t.Errorf("%s of %d was kept at %d", n.Name(), n.At, n.KeptAt)
+			}
+		}
+	})
 }
