@@ -37,6 +37,7 @@ type fleet struct {
 	workers []*worker
 	log     *os.File
 	live    int // jobs that run
+	retain  int // ended jobs that stay in Redis; 0 means all
 }
 
 // doomedZone is lost in a storm. Its machines are the cheapest, so they are made there until it is full.
@@ -64,8 +65,8 @@ limits: ["sim.write=%g:%g", "sim.read=200"]
 launches: %d
 concurrency: {watch: 64, acts: 64}
 intervals: {quiet: %s}
-retention: {count: 0}
-`, f.redis.URL(), filepath.Join(f.dir, "world.yaml"), f.away.URL(), f.rate, max(f.rate/10, 1), f.launches, f.quiet)
+retention: {count: %d}
+`, f.redis.URL(), filepath.Join(f.dir, "world.yaml"), f.away.URL(), f.rate, max(f.rate/10, 1), f.launches, f.quiet, f.retain)
 }
 
 // newFleet starts both Redises and the workers. The caller must call close.

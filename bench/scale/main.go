@@ -2,7 +2,7 @@
 // whose machines are in a Redis of their own. Everything runs on this machine. The first jobs and those of the storms get to where
 // they run by ordinary launches; what a fleet has beside them is planted there by the same commits.
 //
-//	go run ./bench/scale                      all of it: fleets of 1,000, 10,000 and 100,000, the storms, and lists beside a million ended jobs
+//	go run ./bench/scale                      all of it: fleets of 1,000, 10,000 and 100,000, the storms, and lists beside a million ended jobs, which then retire
 //	go run ./bench/scale -quick               a first look: fleets of 200 and 2,000, small storms (4 minutes)
 //	go run ./bench/scale -fleets 100000 -storms "" -ended 0
 //	go run ./bench/scale -search 500000       how many live jobs hold, up to so many
@@ -56,7 +56,7 @@ func main() {
 	storms := flag.String("storms", strings.Join(stormNames(), ","), "storms to raise over the last fleet")
 	flag.IntVar(&o.storm, "storm", 20_000, "jobs in the storm of submissions; the other storms have half of them")
 	flag.IntVar(&o.search, "search", 0, "look for the largest fleet that holds, up to so many; 0 does not")
-	flag.IntVar(&o.ended, "ended", 1_000_000, "ended jobs beside the fleet when lists are asked for; 0 asks for none")
+	flag.IntVar(&o.ended, "ended", 1_000_000, "ended jobs beside the fleet when lists are asked for, which then leave for the archive; 0 does neither")
 	flag.IntVar(&o.workers, "workers", 2, "worker processes")
 	flag.IntVar(&o.launches, "launches", 256, "jobs being launched at a time")
 	flag.IntVar(&o.launched, "launched", 1000, "live jobs that get there by ordinary launches; more of them are planted")
@@ -157,10 +157,13 @@ func measure(ctx context.Context, o options, dir, worker string, r *report) erro
 			return err
 		}
 	}
-	if o.ended > 0 {
-		return f.measureLists(ctx, r)
+	if o.ended == 0 {
+		return nil
 	}
-	return nil
+	if err := f.measureLists(ctx, r); err != nil {
+		return err
+	}
+	return f.measureRetention(ctx, r)
 }
 
 // save writes the report as JSON.

@@ -17,6 +17,7 @@ type report struct {
 	Quiet    []quiet   `json:"quiet"`
 	Storms   []weather `json:"storms"`
 	Lists    []listing `json:"lists"`
+	Retiring *retiring `json:"retiring,omitempty"`
 	Largest  int       `json:"largest,omitempty"` // live jobs that hold
 }
 
@@ -142,6 +143,10 @@ func (r *report) show(w io.Writer) {
 		}
 		_ = t.Flush()
 		fmt.Fprintln(w)
+	}
+	if t := r.Retiring; t != nil {
+		fmt.Fprintf(w, "ended jobs left for the archive at %s a second, with %s µs of Redis and %s µs of workers each; memory of Redis %.0f MB, then %.0f MB; looks at live jobs late by %s (p99)\n",
+			figure(t.PerSecond), figure(t.RedisUS), figure(t.WorkerUS), t.RedisBefore/1e6, t.RedisAfter/1e6, seconds(t.LateP99))
 	}
 	if r.Largest > 0 {
 		fmt.Fprintf(w, "the largest fleet that held (p99 of lateness below 1 s): %d live jobs (aim 500000)\n", r.Largest)

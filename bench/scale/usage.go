@@ -26,6 +26,7 @@ type usage struct {
 	commands float64
 	calls    map[string]float64 // of the provider, by name
 	looks    float64
+	retired  float64
 	late     histogram
 }
 
@@ -120,6 +121,11 @@ func (w *worker) scrape(ctx context.Context, u *usage) error {
 	}
 	for _, m := range families["outlast_looks_total"].GetMetric() {
 		u.looks += m.GetCounter().GetValue()
+	}
+	for _, m := range families["outlast_retention_total"].GetMetric() {
+		if m.GetLabel()[0].GetValue() == "retired" {
+			u.retired += m.GetCounter().GetValue()
+		}
 	}
 	for _, m := range families["outlast_look_lateness_seconds"].GetMetric() {
 		u.late.add(m.GetHistogram())
