@@ -41,8 +41,8 @@ var ofProcesses = []fault{
 	{"workers replaced", 3, nil, replaceWorkers},
 	{"all workers killed", 2, nil, killAllWorkers},
 
-	{"worker partitioned", 6, nil, onWorker("asks nobody and hears nothing", time.Second, leaseAnd(4*time.Second), func(w way, _ dice) (func() error, error) { return w.deaf(true, true) })},
-	{"answers lost", 6, nil, onWorker("what it asks is done, the answers are lost", time.Second, leaseAnd(2*time.Second), func(w way, _ dice) (func() error, error) { return w.deaf(false, true) })},
+	{"worker partitioned", 6, nil, onWorker("asks nobody and hears nothing", time.Second, leaseAnd(4*time.Second), func(w way, _ dice) (func() error, error) { return w.apart() })},
+	{"answers lost", 6, nil, onWorker("what it asks is done, the answers are lost", time.Second, leaseAnd(2*time.Second), func(w way, _ dice) (func() error, error) { return w.deaf() })},
 	{"worker slowed", 4, nil, onWorker("each answer late", time.Second, 6*time.Second, func(w way, d dice) (func() error, error) {
 		return w.slow(d.between(50*time.Millisecond, 900*time.Millisecond))
 	})},
@@ -227,7 +227,7 @@ func cutClient(r *round, d dice) (injury, error) {
 		in.heal, err = r.client.way.cut()
 		in.Detail = "refused " + in.Detail
 	case 1:
-		in.heal, err = r.client.way.deaf(false, true)
+		in.heal, err = r.client.way.deaf()
 		in.Detail = "answers lost " + in.Detail
 	case 2:
 		in.heal, err = r.client.way.torn(d.IntN(2000))
@@ -311,7 +311,7 @@ func failOverBehind(r *round, d dice) (injury, error) {
 		return injury{holds: "redis"}, err
 	}
 	in := r.hurt(old.name, "redis", stopsAll, 0, func() error { return r.ring.switched(background, old) })
-	heal, err := way{r.ring.linkOf(old)}.deaf(false, true)
+	heal, err := way{r.ring.linkOf(old)}.deaf()
 	if err != nil {
 		in.heal = heal
 		return in, err

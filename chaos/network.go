@@ -136,16 +136,18 @@ func (w way) each(do func(l *link) (func() error, error)) (func() error, error) 
 	return heal, nil
 }
 
-// deaf drops what is sent one way or the other: connections stay open, and nobody is told. That is what a partition is
-// like. Answers of Redis that are dropped belong to commands that were carried out.
-func (w way) deaf(asked, answers bool) (func() error, error) {
-	var all []toxic
-	for stream, yes := range map[string]bool{"upstream": asked, "downstream": answers} {
-		if yes {
-			all = append(all, toxic{Type: "timeout", Stream: stream, Attributes: map[string]any{"timeout": 0}})
-		}
-	}
-	return w.each(func(l *link) (func() error, error) { return l.poison(all...) })
+// deaf drops what is answered: connections stay open, and nobody is told. What was asked was carried out.
+func (w way) deaf() (func() error, error) {
+	return w.each(func(l *link) (func() error, error) { return l.poison(drops("downstream")) })
+}
+
+// apart drops all that is sent, either way. That is what a partition is like.
+func (w way) apart() (func() error, error) {
+	return w.each(func(l *link) (func() error, error) { return l.poison(drops("upstream"), drops("downstream")) })
+}
+
+func drops(stream string) toxic {
+	return toxic{Type: "timeout", Stream: stream, Attributes: map[string]any{"timeout": 0}}
 }
 
 // slow delays each answer.
