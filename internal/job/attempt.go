@@ -1,5 +1,7 @@
 package job
 
+import "slices"
+
 // Phase says how far the machines of an attempt have come.
 type Phase string
 
@@ -44,6 +46,15 @@ type Attempt struct {
 	Stop    bool `json:"stop,omitempty"`    // closing: the user's code is to be told to end
 	StopAt  Time `json:"stop_at,omitempty"` // closing: when it was told first
 	Saved   bool `json:"saved,omitempty"`   // closing: its logs are in the archive, or as much as could be had
+}
+
+// Closes reports whether next begins to close an attempt that r does not.
+func (r *Record) Closes(next *Record) bool {
+	return slices.ContainsFunc(next.Live, func(a Attempt) bool {
+		return a.Phase == PhaseClosing && !slices.ContainsFunc(r.Live, func(b Attempt) bool {
+			return b.Phase == PhaseClosing && b.Task == a.Task && b.Number == a.Number
+		})
+	})
 }
 
 // ended keeps how the user's code ended.

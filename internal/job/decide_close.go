@@ -123,10 +123,14 @@ func (d *decision) firm(a *Attempt) Time {
 	ours := status.Terminal() || status == Cancelling
 	seen := a.Exit != nil && a.Notice == nil
 	if a.Stop || !a.StartedAt.IsZero() && (ours || seen) {
-		return a.ClosingAt.Add(d.rules.Durable)
+		return max(a.ClosingAt, d.Shut.Add(-d.rules.Durable/late)).Add(d.rules.Durable)
 	}
 	return 0
 }
+
+// late is the part of [Rules].Durable by which a commit may come after its decision without prolonging the wait: every one comes
+// a little later. What is decided by a driver that then stands still is not safe before it is written.
+const late = 4
 
 // untilFirm waits for that. It is short, but there may be thousands: nobody stays for it.
 func (d *decision) untilFirm(firm Time) Do {

@@ -95,3 +95,37 @@ func TestG7_ALostCancelEndsNothing(t *testing.T) {
 		t.Errorf("%s after %d runs, want SUCCEEDED after one", s.rec.Status(), s.started[0])
 	}
 }
+
+// TestG3_DurableCountsFromTheCommit ensures that a machine whose code has ended is kept until the record of that is old enough, not
+// the decision. The schedule: an ending is decided; the driver stands still for five seconds, then commits; the next driver
+// comes a moment later. Were the machine ended now, a Redis that loses its last second would run the code again.
+func TestG3_DurableCountsFromTheCommit(t *testing.T) {
+	t.Parallel()
+	const decided = job.Time(1_700_000_000_000)
+	rules := job.DefaultRules
+	for _, tt := range []struct {
+		late time.Duration
+		kept time.Duration // after the commit, at least
+	}{
+		{0, rules.Durable},
+		{50 * time.Millisecond, rules.Durable * 3 / 4},
+		{5 * time.Second, rules.Durable * 3 / 4},
+	} {
+		rec := launching(job.PhaseStarted, decided)
+		rec.Live[0].Phase, rec.Live[0].ClosingAt, rec.Live[0].Saved = job.PhaseClosing, decided, true
+		rec.Live[0].StartedAt, rec.Live[0].Exit = decided.Add(-time.Hour), &job.Exit{Stage: "run"}
+		rec.Step, rec.Tasks[0].Status = job.StepCleanup, job.Succeeded
+		rec.Shut = decided.Add(tt.late)
+		now := rec.Shut.Add(time.Millisecond)
+		for do := (job.Do{}); do.Kind != job.DoTerminate; {
+			var next job.Record
+			if next, do = job.Decide(rec, job.Seen{}, rules, now); do.Kind == job.DoWait {
+				now = do.Until
+			}
+			rec = next.Clone()
+		}
+		if kept := now.Sub(rec.Shut); kept < tt.kept || kept > tt.kept+rules.Durable {
+			t.Errorf("committed %s late, its machine is kept for %s, want %s", tt.late, kept, tt.kept)
+		}
+	}
+}

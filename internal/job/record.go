@@ -145,6 +145,7 @@ type Record struct {
 	Cancel  *Cancel
 	Preempt *Preempt
 	Follow  Time // somebody follows the logs until then
+	Shut    Time // when the store took the decision that last began to close an attempt; set by the store
 	Doubt   Time // a view newer than this must be seen: the provider lost a machine
 
 	Calm bool // the decision was that of a quiet look, and so would the next ones be; see calm.go

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 //	held    claim is good until     holder  token of the act that holds it
 //	calm    what to ask the agent while nothing changes; absent if the record is to be read. See calm.go
 //	limit   when a limit of the user is reached, for the watch; absent if none is in force
+//	shut    when the commit was written that last began to close an attempt; absent if none is being closed
 //	resumed token of the call that let the job go again last
 //	cur tasks live look wait fault cancel preempt follow doubt: see job.Record
 type fields map[string]string
@@ -39,6 +41,9 @@ func encode(r *job.Record) (fields, error) {
 	}
 	if text := ticket(r); text != "" {
 		f["calm"] = text
+	}
+	if closing := func(a job.Attempt) bool { return a.Phase == job.PhaseClosing }; r.Shut != 0 && slices.ContainsFunc(r.Live, closing) {
+		f["shut"] = strconv.FormatInt(int64(r.Shut), 10)
 	}
 	if r.Doubt != 0 {
 		f["doubt"] = strconv.FormatInt(int64(r.Doubt), 10)
@@ -92,7 +97,7 @@ func decode(id job.ID, f fields) (job.Record, *CorruptError) {
 	}
 	for name, to := range map[string]*int64{
 		"n": &r.Dispatch, "ran": &r.Ran, "fence": &r.Fence, "seq": &r.Seq, "wakes": &r.Wakes,
-		"held": (*int64)(&r.HeldTo), "follow": (*int64)(&r.Follow), "doubt": (*int64)(&r.Doubt),
+		"held": (*int64)(&r.HeldTo), "follow": (*int64)(&r.Follow), "doubt": (*int64)(&r.Doubt), "shut": (*int64)(&r.Shut),
 	} {
 		if f[name] == "" {
 			continue

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 
 	"github.com/outlast-dev/outlast/internal/job"
 )
@@ -60,11 +61,7 @@ func (c *Commit) args(f fields) []any {
 	if next.Ended() && !from.Ended() {
 		ended = max(ms(next.LogRetention), 0)
 	}
-	keep := "0"
-	if c.Keep {
-		keep = "1"
-	}
-	args := []any{int64(from.ID), from.Fence, from.Seq, from.Seq + 1, states(from), from.Wakes, c.From.Token, keep, c.due(), string(was), string(is), ended}
+	args := []any{int64(from.ID), from.Fence, from.Seq, from.Seq + 1, states(from), from.Wakes, c.From.Token, bit(c.Keep), c.due(), string(was), string(is), ended, bit(from.Closes(next))}
 	set, drop := c.From.changes(f)
 	args = append(append(args, len(set)/2), set...)
 	args = append(append(args, len(drop)/2), drop...)
@@ -79,8 +76,16 @@ func (c *Commit) args(f fields) []any {
 	return appendNews(args, next)
 }
 
+// bit is a truth as scripts have it.
+func bit(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
 // optional are the fields that a record without them does not have.
-var optional = []string{"cur", "live", "look", "wait", "fault", "preempt", "doubt", "limit", "calm"}
+var optional = []string{"cur", "live", "look", "wait", "fault", "preempt", "doubt", "limit", "calm", "shut"}
 
 // changes are what f sets and drops of the record as it was read, as lists of (field, value). The value of a dropped
 // field is the one that was read.
@@ -116,6 +121,9 @@ func (c *Commit) advance(f fields, now job.Time, wishes []any) {
 	raw := maps.Clone(f)
 	rec := c.Next
 	rec.Events, rec.Past = nil, nil
+	if c.From.Closes(&c.Next) {
+		rec.Shut, raw["shut"] = now, strconv.FormatInt(int64(now), 10)
+	}
 	rec.Fence, rec.Seq, rec.Wakes = c.From.Fence, c.From.Seq+1, c.From.Wakes
 	if c.Keep {
 		for i, name := range []string{"cancel", "preempt", "follow", "doubt"} {

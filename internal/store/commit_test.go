@@ -243,3 +243,36 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Error("the latest ones are missing")
 	}
 }
+
+// TestG3_ACommitTellsWhenItBeganToClose ensures that the record tells when the decision to close an attempt was written, however
+// late that was, for as long as the attempt is being closed.
+func TestG3_ACommitTellsWhenItBeganToClose(t *testing.T) {
+	onBoth(t, 2, func(t *testing.T, b *bench) {
+		id := b.submit(t, 1)[0]
+		c := must[Claimed](t)(b.Begin(b.ctx, id, job.StepLaunch, 1, "token", lease))
+		b.commit(t, &c, running(c.Record), true)
+		if c.Shut != 0 {
+			t.Errorf("closed at %d, and runs", c.Shut)
+		}
+		next := c.Clone()
+		next.Live[0].Phase, next.Live[0].ClosingAt = job.PhaseClosing, c.Now.Add(-time.Hour)
+		before := must[job.Time](t)(b.Now(b.ctx))
+		b.commit(t, &c, next, true)
+		first := b.load(t, id).Shut
+		if first < before || first != c.Shut {
+			t.Errorf("closed at %d, the claim says %d, want at least %d", first, c.Shut, before)
+		}
+		next = c.Clone()
+		next.Live[0].Saved = true
+		b.commit(t, &c, next, true)
+		if got := b.load(t, id).Shut; got != first {
+			t.Errorf("a later commit has changed it from %d to %d", first, got)
+		}
+		next = c.Clone()
+		next.Live = nil
+		b.commit(t, &c, next, false)
+		if got := b.load(t, id).Shut; got != 0 {
+			t.Errorf("nothing is being closed, and it was at %d", got)
+		}
+	})
+}

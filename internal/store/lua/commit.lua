@@ -6,7 +6,7 @@
 -- ARGV    prefix, shards, then per job:
 --         id, fence, seq, seq + 1, statuses before, wakes seen by the claim, token or '', keep the claim 0/1,
 --         due in ms or '' (unchanged) or 'never', status of the job before, after, '' or, if it ended, how long its logs stay by
---         its own will in ms, else 0,
+--         its own will in ms, else 0, 1 if it begins to close an attempt,
 --         number of fields to set s, s x (field, value),
 --         of fields to drop d, d x (field, value as read: another one was written by somebody else meanwhile, and stays),
 --         of events e, e x event, of past attempts p, p x attempt, of news o, o x news
@@ -34,7 +34,7 @@ local function also(kind, wanted) if wanted then keys[#keys + 1] = prefix .. kin
 while i <= #ARGV do
   local at = i
   local id, _, _, _, _, _, token, keep, due, was, is, ended = unpack(ARGV, i, i + 11)
-  i = i + 12
+  i = i + 13
   local s, sfrom = list(2)
   local d, dfrom = list(2)
   local e, efrom = list(1)
@@ -56,7 +56,7 @@ end
 here(keys)
 for _, c in ipairs(commits) do
   local at, s, sfrom, d, dfrom, e, efrom, p, pfrom, o, ofrom = unpack(c)
-  local id, fence, seq, after, before, wakes, token, keep, due, was, is, ended = unpack(ARGV, at, at + 11)
+  local id, fence, seq, after, before, wakes, token, keep, due, was, is, ended, closes = unpack(ARGV, at, at + 12)
   local key = prefix .. 'job:' .. id
   local r = redis.call('HMGET', key, 'fence', 'seq', 'states', 'wakes', 'held', 'holder')
   local verdict = 'stale'
@@ -68,6 +68,7 @@ for _, c in ipairs(commits) do
       if redis.call('HGET', key, ARGV[j]) == ARGV[j + 1] then redis.call('HDEL', key, ARGV[j]) end
     end
     redis.call('HSET', key, 'seq', after, 'held', keep == '1' and r[5] or '0', unpack(ARGV, sfrom, sfrom + s - 1))
+    if closes == '1' then redis.call('HSET', key, 'shut', now) end
     push(prefix .. 'ev:' .. id, e, efrom, 200)
     push(prefix .. 'past:' .. id, p, pfrom, 100)
     if o > 0 then tell(prefix, id, now, {unpack(ARGV, ofrom, ofrom + o - 1)}) end
