@@ -104,7 +104,7 @@ func (w *Worker) settle(ctx context.Context, shard int, until job.Time, in <-cha
 		for _, a := range group {
 			switch {
 			case a.still:
-				rest = append(rest, store.Rested{ID: a.job.ID, Due: a.at.Add(a.job.Every)})
+				rest = append(rest, store.Rested{ID: a.job.ID, Due: w.nextLook(a)})
 			case a.cut:
 				rest = append(rest, store.Rested{ID: a.job.ID, Due: a.at})
 			default:
@@ -114,6 +114,16 @@ func (w *Worker) settle(ctx context.Context, shard int, until job.Time, in <-cha
 		failed = errors.Join(failed, w.store.Rest(ctx, shard, until, rest...), w.lookCloser(ctx, shard, news))
 	}
 	return failed
+}
+
+// nextLook is when a calm job is looked at again: at the second of the period that is its own, about one period from now at
+// the latest. Jobs that were due together, since they were launched at once or no worker was there for a while, would else be
+// due together for ever.
+func (w *Worker) nextLook(a asked) job.Time {
+	every, second := a.job.Every.Milliseconds(), w.every.Milliseconds()
+	own := int64(a.job.ID) / int64(w.store.Shards()) % max(every/second, 1) * second
+	latest := int64(a.at) + every + second/2 // a tick may be early by that
+	return job.Time(latest - (latest-own)%every)
 }
 
 // lookCloser looks at jobs that were taken for calm and are not.

@@ -10,6 +10,7 @@ import (
 	"github.com/outlast-dev/outlast/internal/agent"
 	"github.com/outlast-dev/outlast/internal/cloud"
 	"github.com/outlast-dev/outlast/internal/job"
+	"github.com/outlast-dev/outlast/internal/store"
 )
 
 // TestCalmLooks ensures that looks at a job that only runs read no record, and that whatever happens to it is noticed as by
@@ -94,6 +95,38 @@ func TestCalmLooks(t *testing.T) {
 			}
 			b.until("the news to arrive", func() bool { return c.done(b.load(id)) })
 		})
+	}
+}
+
+// TestCalmLooksAreSpread ensures that the looks at calm jobs which were all due at once are even over the period from the next
+// one on, none later than a period, that each then comes once in a period, and that ticks which are a little early or late
+// change nothing.
+func TestCalmLooksAreSpread(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := b.worker(func(*Config) {})
+	shards := b.store.Shards()
+	for _, every := range []time.Duration{time.Second, 2500 * time.Millisecond, 15 * time.Second, time.Minute} {
+		began, seconds := job.Time(1_700_000_000_123), max(int(every/time.Second), 1)
+		at := map[job.Time]int{}
+		for i := range 100 * seconds {
+			calm := &store.Calm{ID: job.ID(i*shards + 1), Every: every}
+			due := w.nextLook(asked{job: calm, at: began})
+			if wait := due.Sub(began); wait < 500*time.Millisecond || wait > every+500*time.Millisecond {
+				t.Fatalf("the next look after %s, of %s", wait, every)
+			}
+			at[due]++
+			for _, off := range []time.Duration{-500 * time.Millisecond, 0, 300 * time.Millisecond, 499 * time.Millisecond} {
+				if got := w.nextLook(asked{job: calm, at: due.Add(off)}); got != due.Add(every) {
+					t.Fatalf("looked at %s off its time, it is next looked at after %s", off, got.Sub(due))
+				}
+			}
+		}
+		for due, n := range at {
+			if n != 100 {
+				t.Errorf("every %s: %d looks of %d at %d", every, n, 100*seconds, due)
+			}
+		}
 	}
 }
 
