@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,7 +92,11 @@ func (d *deployment) fleet(ctx context.Context) (fleet, job.Time, error) {
 	seenAt := map[string]account.Time{}
 	for _, v := range views {
 		f.Views = append(f.Views, fleetView{v.Provider, v.Region, account.Time(v.At), v.At >= asked, v.Error})
-		of, err := cloud.Listed(v.Machines)
+		blocks, err := d.store.ViewBlocks(ctx, v.Provider, v.Region)
+		if err != nil {
+			return fleet{}, 0, err
+		}
+		of, err := cloud.Listed(v.Machines, slices.Collect(maps.Values(blocks))...)
 		if err != nil {
 			return fleet{}, 0, fmt.Errorf("%s/%s: %w", v.Provider, v.Region, err)
 		}

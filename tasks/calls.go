@@ -183,6 +183,22 @@ func (c *calls) List(ctx context.Context, region string) ([]cloud.Node, error) {
 	return nodes, err
 }
 
+// Pages lists all machines of a region, page by page if the provider can do that. It counts as one call.
+func (c *calls) Pages(ctx context.Context, region string, page func([]cloud.Node) error) error {
+	if err := c.turn(ctx, "list", kindRead, region); err != nil {
+		return err
+	}
+	var ours error
+	err := cloud.Pages(ctx, c.Provider, region, func(nodes []cloud.Node) error {
+		ours = page(nodes)
+		return ours
+	})
+	if ours == nil {
+		c.saw(ctx, kindRead, region, err)
+	}
+	return err
+}
+
 // finds is a provider that can find machines as well.
 type finds struct {
 	*calls

@@ -154,7 +154,11 @@ func TestG4_CollectorKnowsTheMachinesOfCalmJobs(t *testing.T) {
 		}
 	}
 	nodes := []cloud.Node{node(next.Live[0].Nodes[0].ID, id, 2), node("older", id, 1), node("nobody's", 4711, 1)}
-	if err := w.collect(t.Context(), w.sites["far"], "r", nodes, d.now()); err != nil {
+	strangers, err := w.strangers(t.Context(), nodes)
+	if err != nil || len(strangers) != 2 {
+		t.Fatalf("records are read for %+v: %v", strangers, err)
+	}
+	if err := w.collect(t.Context(), w.sites["far"], "r", strangers, d.now()); err != nil {
 		t.Fatal(err)
 	}
 	if len(ended) != 2 || ended[0] != "older" || ended[1] != "nobody's" {

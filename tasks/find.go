@@ -69,7 +69,7 @@ func (v *views) machinesOf(ctx context.Context, where whereabouts, id job.ID, ne
 // large reports whether a region is known to hold many machines. It waits for no list that is under way.
 func (w *view) large() bool {
 	last := w.last.Load()
-	return last != nil && len(last.nodes) >= findFrom && time.Since(last.asked) < findFresh
+	return last != nil && last.count >= findFrom && time.Since(last.asked) < findFresh
 }
 
 // find waits for a search that began after it was called and is for this job, too, or makes it.

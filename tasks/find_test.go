@@ -28,7 +28,7 @@ func TestFindSharesCalls(t *testing.T) {
 	const jobs = 1000
 	b := newBench(t)
 	var mu sync.Mutex
-	var lists, finds, most int
+	var lists, finds, most, sought int
 	begin := make(chan struct{})
 	far := &finding{&rented{name: "far", list: func(context.Context, string) ([]cloud.Node, error) {
 		mu.Lock()
@@ -36,6 +36,9 @@ func TestFindSharesCalls(t *testing.T) {
 		lists++
 		return make([]cloud.Node, findFrom), nil
 	}}, func(ids []job.ID) []cloud.Node {
+		mu.Lock()
+		sought += len(ids)
+		mu.Unlock()
 		<-begin
 		mu.Lock()
 		defer mu.Unlock()
@@ -63,11 +66,13 @@ func TestFindSharesCalls(t *testing.T) {
 			}
 		})
 	}
-	b.until("nearly all to ask", func() bool {
+	b.until("all to ask", func() bool {
 		v := w.views.of("far", "r")
 		v.search.mu.Lock()
 		defer v.search.mu.Unlock()
-		return len(v.search.waiting) >= jobs-findMost
+		mu.Lock()
+		defer mu.Unlock()
+		return len(v.search.waiting)+sought == jobs
 	})
 	close(begin)
 	all.Wait()

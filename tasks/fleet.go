@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -98,8 +97,8 @@ func (w *Worker) takeBack(ctx context.Context, found store.Admission) error {
 	return nil
 }
 
-// view lists all machines of a region, wakes the jobs that lost one since the last view, keeps the view, and ends
-// what belongs to nobody. A list that failed changes nothing but what is said about it.
+// view lists all machines of a region, wakes the jobs that lost one since the last view, keeps what has changed in the view,
+// and ends what belongs to nobody. A list that failed changes nothing but what is said about it.
 func (w *Worker) view(ctx context.Context, site *Site, region string) error {
 	provider := site.Provider.Name()
 	old, err := w.store.View(ctx, provider, region)
@@ -109,28 +108,66 @@ func (w *Worker) view(ctx context.Context, site *Site, region string) error {
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		w.log.Warn().Err(err).Msg("the last view cannot be read, and is replaced")
 	}
+	marks, err := w.store.ViewMarks(ctx, provider, region)
+	if err != nil {
+		return err
+	}
 	now, err := w.store.Now(ctx)
 	if err != nil {
 		return err
 	}
-	nodes, at, err := w.views.list(ctx, provider, region, now, clock{store: now, read: time.Now()})
-	if waitOf(err) > 0 {
+	compared := cloud.Compare(marks, old.Machines != nil)
+	var strangers []cloud.Node
+	at, err := w.views.walk(ctx, provider, region, now, clock{store: now, read: time.Now()}, func(nodes []cloud.Node) error {
+		more, err := w.strangers(ctx, nodes)
+		strangers = append(strangers, more...)
+		compared.Add(nodes)
+		return err
+	})
+	switch {
+	case waitOf(err) > 0:
 		return nil // the next tick asks again
-	}
-	if err != nil {
+	case errors.Is(err, store.ErrUnavailable):
+		return err
+	case err != nil:
 		return errors.Join(err, w.viewFailed(ctx, provider, region, old, err))
 	}
-	if err := w.wakeLosers(ctx, old, nodes); err != nil { // before the view is kept: a crash in between wakes them twice, never not at all
+	if err := w.keepView(ctx, store.View{Provider: provider, Region: region, At: at}, old, compared); err != nil {
 		return err
 	}
-	machines, err := json.Marshal(nodes)
+	return w.collect(ctx, site, region, strangers, at)
+}
+
+// keepView keeps what has changed in a view, and wakes the jobs that lost machines before: a crash in between wakes them twice,
+// never not at all.
+func (w *Worker) keepView(ctx context.Context, v, old store.View, compared *cloud.Comparison) error {
+	stored := map[int64][]byte{}
+	if changed := compared.Changed(); len(changed) > 0 {
+		var err error
+		if stored, err = w.store.ViewBlocks(ctx, v.Provider, v.Region, changed...); err != nil {
+			return err
+		}
+	}
+	changes, before, came, err := compared.Merge(stored)
 	if err != nil {
 		return fmt.Errorf("encode the view: %w", err)
 	}
-	if err := w.store.PutView(ctx, store.View{Provider: provider, Region: region, At: at, Machines: machines}); err != nil {
+	whole, err := cloud.Listed(old.Machines)
+	if err != nil {
+		w.log.Warn().Err(err).Msg("the last view cannot be read")
+	}
+	if err := w.wakeLosers(ctx, append(before, whole...), came); err != nil {
 		return err
 	}
-	return w.collect(ctx, site, region, nodes, at)
+	blocks := make([]store.ViewBlock, len(changes))
+	for i, c := range changes {
+		blocks[i] = store.ViewBlock(c)
+	}
+	err = w.store.PutView(ctx, v, blocks...)
+	if errors.Is(err, store.ErrStale) {
+		return nil // another tick's changes stand, and the next tick compares with those
+	}
+	return err
 }
 
 // viewFailed says in the view why it grows old. It does so also when the time of the tick is up.
@@ -141,14 +178,11 @@ func (w *Worker) viewFailed(ctx context.Context, provider, region string, old st
 	return w.store.PutView(ctx, old)
 }
 
-// wakeLosers wakes the jobs of machines that were alive in the old view and are not in the new one.
-func (w *Worker) wakeLosers(ctx context.Context, old store.View, nodes []cloud.Node) error {
-	before, err := cloud.Listed(old.Machines)
-	if err != nil {
-		w.log.Warn().Err(err).Msg("the last view cannot be read")
-	}
+// wakeLosers wakes the jobs of machines that were alive before and are not any more. A machine that is in neither has not
+// changed.
+func (w *Worker) wakeLosers(ctx context.Context, before, came []cloud.Node) error {
 	now := map[string]cloud.State{}
-	for _, n := range nodes {
+	for _, n := range came {
 		now[n.ID] = n.State
 	}
 	var losers []cloud.Node
@@ -166,19 +200,24 @@ func (w *Worker) wakeLosers(ctx context.Context, old store.View, nodes []cloud.N
 	return err
 }
 
-// collect ends machines that no job of ours needs any more (G4). The provider's list came first, the records come
-// second: a machine that is in use is in both.
-func (w *Worker) collect(ctx context.Context, site *Site, region string, nodes []cloud.Node, at job.Time) error {
+// strangers are those of the machines that are not known to be in use without a look at a record: few, when nothing happens.
+func (w *Worker) strangers(ctx context.Context, nodes []cloud.Node) ([]cloud.Node, error) {
 	living := slices.DeleteFunc(slices.Clone(nodes), func(n cloud.Node) bool { return n.State.Ended() })
 	calm, err := w.store.Calms(ctx, cloud.JobsOf(living))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	living = slices.DeleteFunc(living, func(n cloud.Node) bool { // the machine that its job runs on: most of them
+	return slices.DeleteFunc(living, func(n cloud.Node) bool { // the machine that its job runs on: most of them
 		c, ok := calm[n.Job]
 		return ok && c.Node.ID == n.ID && c.Provider == n.Provider
-	})
+	}), nil
+}
+
+// collect ends those of the machines that no job of ours needs any more (G4). The provider's list came first, the records
+// come second: a machine that is in use is in both.
+func (w *Worker) collect(ctx context.Context, site *Site, region string, living []cloud.Node, at job.Time) error {
 	var owners cloud.Owners
+	var err error
 	if owners.Known, owners.Damaged, err = w.store.LoadMany(ctx, cloud.JobsOf(living)); err != nil {
 		return err
 	}

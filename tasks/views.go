@@ -34,8 +34,14 @@ type view struct {
 
 // listing is what a provider answered.
 type listing struct {
-	nodes []cloud.Node
+	nodes []cloud.Node // none if nobody holds them: see walk
+	count int
 	asked time.Time // by our own clock
+}
+
+// since reports whether the machines are here as they were at or after a time.
+func (l *listing) since(t time.Time) bool {
+	return l != nil && len(l.nodes) == l.count && !l.asked.Before(t)
 }
 
 func newViews(sites Sites) *views { return &views{sites: sites, byKey: map[string]*view{}} }
@@ -53,31 +59,69 @@ func (v *views) of(provider, region string) *view {
 // list returns all machines of the deployment in a region as they were at or after newer, and when that was, both by the
 // asker's clock. A list that failed changes nothing.
 func (v *views) list(ctx context.Context, provider, region string, newer job.Time, c clock) ([]cloud.Node, job.Time, error) {
-	site, err := v.sites.of(provider)
+	site, w, leave, err := v.enter(ctx, provider, region, newer, c)
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := reached(ctx, newer, c); err != nil {
-		return nil, 0, err
-	}
-	w := v.of(provider, region)
-	select {
-	case w.turn <- struct{}{}:
-		defer func() { <-w.turn }()
-	case <-ctx.Done():
-		return nil, 0, fmt.Errorf("list %s/%s: %w", provider, region, context.Cause(ctx))
-	}
+	defer leave()
 	last := w.last.Load()
-	if last == nil || last.asked.Before(c.local(newer)) {
+	if !last.since(c.local(newer)) {
 		asked := time.Now()
 		nodes, err := site.Provider.List(ctx, region)
 		if err != nil {
 			return nil, 0, err
 		}
-		last = &listing{nodes, asked}
+		last = &listing{nodes, len(nodes), asked}
 		w.last.Store(last)
 	}
 	return last.nodes, c.of(last.asked), nil
+}
+
+// walk is list for who has to see all machines, but none of them for long: it passes them on page by page. What was passed on
+// is worth nothing if there is an error in the end. The machines of a region where single jobs' are looked for are then
+// forgotten: there may be very many.
+func (v *views) walk(ctx context.Context, provider, region string, newer job.Time, c clock, page func([]cloud.Node) error) (job.Time, error) {
+	site, w, leave, err := v.enter(ctx, provider, region, newer, c)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	if last := w.last.Load(); last.since(c.local(newer)) {
+		return c.of(last.asked), page(last.nodes)
+	}
+	_, finds := site.Provider.(cloud.Finder)
+	seen := &listing{asked: time.Now()}
+	err = cloud.Pages(ctx, site.Provider, region, func(nodes []cloud.Node) error {
+		if seen.count += len(nodes); finds && seen.count >= findFrom {
+			seen.nodes = nil
+		} else {
+			seen.nodes = append(seen.nodes, nodes...)
+		}
+		return page(nodes)
+	})
+	if err != nil {
+		return 0, err
+	}
+	w.last.Store(seen)
+	return c.of(seen.asked), nil
+}
+
+// enter waits for the turn to list a region, and until a moment has come. leave must be called if there is no error.
+func (v *views) enter(ctx context.Context, provider, region string, newer job.Time, c clock) (_ *Site, w *view, leave func(), err error) {
+	site, err := v.sites.of(provider)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := reached(ctx, newer, c); err != nil {
+		return nil, nil, nil, err
+	}
+	w = v.of(provider, region)
+	select {
+	case w.turn <- struct{}{}:
+		return site, w, func() { <-w.turn }, nil
+	case <-ctx.Done():
+		return nil, nil, nil, fmt.Errorf("list %s/%s: %w", provider, region, context.Cause(ctx))
+	}
 }
 
 // reached waits until a moment has come by the asker's clock. Another driver, whose answers came faster, may have

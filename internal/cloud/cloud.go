@@ -116,6 +116,25 @@ type Finder interface {
 	Find(ctx context.Context, region string, jobs []job.ID) ([]Node, error)
 }
 
+// Pager is a Provider that can list machines page by page, so that nobody has to hold all of a large region at once.
+type Pager interface {
+	// Pages is List, with the machines in as many calls of page as it likes, each in one. What has come is worth nothing if
+	// there is an error in the end, that of page included.
+	Pages(ctx context.Context, region string, page func([]Node) error) error
+}
+
+// Pages lists the machines of a region page by page, if the provider can do that, else all at once.
+func Pages(ctx context.Context, p Provider, region string, page func([]Node) error) error {
+	if pager, ok := p.(Pager); ok {
+		return pager.Pages(ctx, region, page)
+	}
+	nodes, err := p.List(ctx, region)
+	if err != nil {
+		return err
+	}
+	return page(nodes)
+}
+
 // Preempter is a Provider that can take its own machines away, so that losing one can be tried out.
 type Preempter interface {
 	// Preempt takes a machine: at once without a word if notice is 0, else with a notice that long before.

@@ -1,25 +1,11 @@
 package cloud
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/outlast-dev/outlast/internal/job"
 )
-
-// Listed are the machines of a view that was stored as JSON; none for an empty one.
-func Listed(view []byte) ([]Node, error) {
-	if len(view) == 0 {
-		return nil, nil
-	}
-	var nodes []Node
-	if err := json.Unmarshal(view, &nodes); err != nil {
-		return nil, fmt.Errorf("machines of a view: %w", err)
-	}
-	return nodes, nil
-}
 
 // JobsOf are the jobs that machines belong to, each once.
 func JobsOf(nodes []Node) []job.ID {

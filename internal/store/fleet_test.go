@@ -138,3 +138,74 @@ func TestSchema(t *testing.T) {
 		t.Errorf("an empty Redis gave %v", err)
 	}
 }
+
+// TestViewBlocks ensures that what has changed in a view is kept as one look saw it: not over a later one, not over what another
+// look has changed meanwhile, and the time of the view tells of no look of which anything is missing.
+func TestViewBlocks(t *testing.T) {
+	onBoth(t, 2, func(t *testing.T, b *bench) {
+		at := func(at job.Time) View { return View{Provider: "aws", Region: "r", At: at} }
+		stored := func(want map[int64]string, when job.Time) {
+			t.Helper()
+			got, marks := map[int64]string{}, must[map[int64]string](t)(b.ViewMarks(b.ctx, "aws", "r"))
+			for number, block := range must[map[int64][]byte](t)(b.ViewBlocks(b.ctx, "aws", "r")) {
+				got[number] = marks[number] + "=" + string(block)
+			}
+			if diff := cmp.Diff(want, got); diff != "" || len(marks) != len(want) {
+				t.Errorf("blocks (-want +got):\n%s", diff)
+			}
+			if v := must[View](t)(b.View(b.ctx, "aws", "r")); v.At != when || v.Machines != nil {
+				t.Errorf("view %+v, want one of %d", v, when)
+			}
+		}
+		var many []ViewBlock
+		want := map[int64]string{}
+		for number := range int64(3*viewBlocksAtOnce + 1) {
+			text := strconv.FormatInt(number, 10)
+			many = append(many, ViewBlock{Number: number, Marks: "m" + text, Machines: []byte(text)})
+			want[number] = "m" + text + "=" + text
+		}
+		b.must(t, b.PutView(b.ctx, at(10), many...))
+		stored(want, 10)
+		b.must(t, b.PutView(b.ctx, at(10), many...)) // as after a reply that was lost
+		stored(want, 10)
+		b.must(t, b.PutView(b.ctx, at(9), ViewBlock{Number: 1, Was: "m1", Marks: "x", Machines: []byte("x")})) // a later one is there
+		stored(want, 10)
+		for number := range int64(2*viewBlocksAtOnce + 1) {
+			many[number].Was, many[number].Marks = many[number].Marks, ""
+			delete(want, number)
+		}
+		many[0].Was = "of another look"
+		want[0] = "m0=0"
+		if err := b.PutView(b.ctx, at(11), many[:2*viewBlocksAtOnce+1]...); !errors.Is(err, ErrStale) {
+			t.Errorf("a block that another look has changed gave %v", err)
+		}
+		stored(want, 10)
+		b.must(t, b.PutView(b.ctx, at(12), ViewBlock{Number: 0, Was: "m0"}))
+		delete(want, 0)
+		stored(want, 12)
+		some := must[map[int64][]byte](t)(b.ViewBlocks(b.ctx, "aws", "r", 3*viewBlocksAtOnce, 0, 999))
+		if diff := cmp.Diff(map[int64][]byte{3 * viewBlocksAtOnce: []byte(strconv.Itoa(3 * viewBlocksAtOnce))}, some); diff != "" {
+			t.Errorf("some blocks (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestViewsOfTwoVersions ensures that a view in one text, as older workers keep it, is read as a whole, empty ones included, and
+// that one in blocks is nothing to those who know only the other form: no region without machines.
+func TestViewsOfTwoVersions(t *testing.T) {
+	b := newBench(t, 2)
+	for text, want := range map[string]string{
+		`{"provider":"aws","region":"r","at":5,"machines":[{"id":"m"}]}`: `[{"id":"m"}]`,
+		`{"provider":"aws","region":"r","at":5,"machines":null}`:         `null`,
+	} {
+		b.must(t, b.rdb.HSet(b.ctx, deploymentPrefix+"views", "aws/r", text).Err())
+		if v := must[View](t)(b.View(b.ctx, "aws", "r")); string(v.Machines) != want || v.At != 5 {
+			t.Errorf("%s is read as %+v", text, v)
+		}
+	}
+	b.must(t, b.PutView(b.ctx, View{Provider: "aws", Region: "r", At: 6}))
+	var older struct{ Machines []struct{ ID string } }
+	if err := json.Unmarshal([]byte(must[string](t)(b.rdb.HGet(b.ctx, deploymentPrefix+"views", "aws/r").Result())), &older); err == nil {
+		t.Error("an older version takes a view in blocks for one with no machines")
+	}
+}

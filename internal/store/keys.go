@@ -46,5 +46,9 @@ func (k keys) chain(name string) string {
 	return deploymentPrefix + "chain:" + name
 }
 
+// viewBlocks are the machines of a region, by the number of their block, and viewMarks what tells whether they have changed.
+func (k keys) viewBlocks(place string) string { return deploymentPrefix + "view:" + place }
+func (k keys) viewMarks(place string) string  { return deploymentPrefix + "viewmarks:" + place }
+
 // WatchChain is the name of the chain that watches a shard.
 func WatchChain(shard int) string { return "watch-" + strconv.Itoa(shard) }

@@ -267,7 +267,12 @@ var twiceCases = []struct {
 		}
 	}},
 	{"put view", nil, func(t *testing.T, b *bench) func() {
-		return func() { b.must(t, b.PutView(b.ctx, View{Provider: "aws", Region: "eu-central-1", At: 5})) }
+		v := View{Provider: "aws", Region: "eu-central-1", At: 5}
+		old := ViewBlock{Number: 1, Marks: "old", Machines: []byte("1")}
+		b.must(t, b.PutView(b.ctx, v, old, ViewBlock{Number: 2, Marks: "old", Machines: []byte("2")}))
+		changes := []ViewBlock{{Number: 1, Was: "old", Marks: "new", Machines: []byte("3")}, {Number: 2, Was: "old"}, {Number: 3, Marks: "new", Machines: []byte("4")}}
+		v.At++
+		return func() { b.must(t, b.PutView(b.ctx, v, changes...)) }
 	}},
 }
 

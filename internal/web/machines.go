@@ -3,7 +3,9 @@ package web
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,7 +63,11 @@ func (s *Server) fleet(ctx context.Context) (machinesView, error) {
 	var v machinesView
 	var nodes []cloud.Node
 	for _, one := range views {
-		of, err := cloud.Listed(one.Machines)
+		blocks, err := s.cfg.Store.ViewBlocks(ctx, one.Provider, one.Region)
+		if err != nil {
+			return machinesView{}, err
+		}
+		of, err := cloud.Listed(one.Machines, slices.Collect(maps.Values(blocks))...)
 		if err != nil {
 			return machinesView{}, fmt.Errorf("%s/%s: %w", one.Provider, one.Region, err)
 		}

@@ -78,11 +78,10 @@ func (c *Cloud) Machines(ctx context.Context) ([]cloud.Node, error) {
 	}
 	var all []cloud.Node
 	for home, owner := range owners.Val() {
-		nodes, err := c.list(ctx, home, owner, regions.Val()[home], at.Val().UnixMilli(), record.existsAt)
-		if err != nil {
+		keep := func(nodes []cloud.Node) error { all = append(all, nodes...); return nil }
+		if err := c.list(ctx, home, owner, regions.Val()[home], at.Val().UnixMilli(), record.existsAt, keep); err != nil {
 			return nil, fmt.Errorf("list the world: %w", err)
 		}
-		all = append(all, nodes...)
 	}
 	return all, nil
 }

@@ -26,8 +26,21 @@ func (p *Provider) List(ctx context.Context, region string) ([]cloud.Node, error
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("list %s: %w", region, err)
 	}
-	return p.seen(ctx, region, func(home string, at int64, shown showing) ([]cloud.Node, error) {
-		return p.cloud.list(ctx, home, p.deployment, region, at, shown)
+	var all []cloud.Node
+	err := p.Pages(ctx, region, func(nodes []cloud.Node) error { all = append(all, nodes...); return nil })
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Pages shows what List does, as it is read.
+func (p *Provider) Pages(ctx context.Context, region string, page func([]cloud.Node) error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("list %s: %w", region, err)
+	}
+	return p.seen(ctx, region, page, func(home string, at int64, shown showing, page func([]cloud.Node) error) error {
+		return p.cloud.list(ctx, home, p.deployment, region, at, shown, page)
 	})
 }
 
@@ -36,48 +49,65 @@ func (p *Provider) Find(ctx context.Context, region string, jobs []job.ID) ([]cl
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("find in %s: %w", region, err)
 	}
-	return p.seen(ctx, region, func(home string, at int64, shown showing) ([]cloud.Node, error) {
-		return p.cloud.find(ctx, home, p.deployment, region, at, jobs, shown)
+	var all []cloud.Node
+	keep := func(nodes []cloud.Node) error { all = append(all, nodes...); return nil }
+	err := p.seen(ctx, region, keep, func(home string, at int64, shown showing, page func([]cloud.Node) error) error {
+		nodes, err := p.cloud.find(ctx, home, p.deployment, region, at, jobs, shown)
+		if err != nil {
+			return err
+		}
+		return page(nodes)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // showing tells whether a list as of a time shows a machine.
 type showing func(m record, asOf int64) bool
 
-// seen is what a list shows as of the moment when it was asked, with the faults that befall it.
-func (p *Provider) seen(ctx context.Context, region string, read func(home string, at int64, shown showing) ([]cloud.Node, error)) ([]cloud.Node, error) {
+// reading reads what a list shows of a home, page by page.
+type reading func(home string, at int64, shown showing, page func([]cloud.Node) error) error
+
+// seen passes on what a list shows as of the moment when it was asked, with the faults that befall it.
+func (p *Provider) seen(ctx context.Context, region string, page func([]cloud.Node) error, read reading) error {
 	zones := p.cloud.world.zonesOf(region)
 	if len(zones) == 0 {
-		return nil, nil
+		return nil
 	}
 	met, err := p.cloud.tick(ctx, p.caller, OpList, region, zones)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", region, err)
+		return fmt.Errorf("list %s: %w", region, err)
 	}
 	if err := met.before(ctx, OpList); err != nil {
-		return nil, err
+		return err
 	}
 	home, err := p.cloud.home(ctx, p.deployment, region)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", region, err)
+		return fmt.Errorf("list %s: %w", region, err)
 	}
 	at, err := p.cloud.rdb.Time(ctx).Result()
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", region, err)
+		return fmt.Errorf("list %s: %w", region, err)
 	}
 	// A machine that shows late does so by the time of the call, also if the list lags: the two do not add up to more than
 	// lists may lag.
 	shown := func(m record, asOf int64) bool { return m.existsAt(asOf) && m.shown <= at.UnixMilli() }
-	nodes, err := read(home, at.Add(-met[LagKind]).UnixMilli(), shown)
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", region, err)
-	}
 	if met.has(ShortKind) {
-		if nodes, err = p.cloud.shorten(ctx, home, nodes, at); err != nil {
-			return nil, fmt.Errorf("list %s: %w", region, err)
+		whole := page
+		page = func(nodes []cloud.Node) error {
+			nodes, err := p.cloud.shorten(ctx, home, nodes, at)
+			if err != nil {
+				return err
+			}
+			return whole(nodes)
 		}
 	}
-	return nodes, nil
+	if err := read(home, at.Add(-met[LagKind]).UnixMilli(), shown, page); err != nil {
+		return fmt.Errorf("list %s: %w", region, err)
+	}
+	return nil
 }
 
 // find reads the machines of some jobs as of a time.
@@ -123,35 +153,32 @@ func (c *Cloud) find(ctx context.Context, home, deployment, region string, at in
 }
 
 // list reads all machines of a home as of a time that are there by then.
-func (c *Cloud) list(
-	ctx context.Context, home, deployment, region string, at int64, there func(m record, at int64) bool,
-) ([]cloud.Node, error) {
-	n, err := c.rdb.HLen(ctx, c.key("m:"+home)).Result()
-	if err != nil {
-		return nil, err
-	}
-	nodes := make([]cloud.Node, 0, n)
-	seen := make(map[string]bool, n) // a scan may show a field twice
-	zones := map[string]string{}
+func (c *Cloud) list(ctx context.Context, home, deployment, region string, at int64, there showing, show func([]cloud.Node) error) error {
+	seen := map[string]bool{} // a scan may show a field twice
+	words := map[string]string{}
 	for cursor := uint64(0); ; {
 		all, next, err := c.rdb.HScan(ctx, c.key("m:"+home), cursor, "", page).Result()
 		if err != nil {
-			return nil, err
+			return err
 		}
+		nodes := make([]cloud.Node, 0, len(all)/2)
 		for i := 0; i+1 < len(all); i += 2 {
 			m, err := parseRecord(all[i], all[i+1])
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if !there(m, at) || seen[m.id] {
 				continue
 			}
 			seen[m.id] = true
-			m.zone, m.typ, m.how = once(zones, m.zone), once(zones, m.typ), once(zones, m.how)
+			m.zone, m.typ, m.how, m.nonce = once(words, m.zone), once(words, m.typ), once(words, m.how), strings.Clone(m.nonce)
 			nodes = append(nodes, m.node(deployment, region, at))
 		}
+		if err := show(nodes); err != nil {
+			return err
+		}
 		if cursor = next; cursor == 0 {
-			return nodes, nil
+			return nil
 		}
 	}
 }
