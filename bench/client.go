@@ -32,15 +32,8 @@ func (f *fleet) submit(ctx context.Context, run string) (job.ID, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, id := range granted {
-		if id == ids[0] {
-			err = f.queue.Dispatch(ctx, id, job.StepLaunch, 1)
-		} else {
-			err = f.wake(ctx, id) // its turn came with this push
-		}
-		if err != nil {
-			return 0, err
-		}
+	if err := f.queue.Call(ctx, f.store, granted); err != nil {
+		return 0, err
 	}
 	return ids[0], nil
 }

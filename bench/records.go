@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,10 +88,7 @@ func (r *records) submit(ctx context.Context, count int) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range granted {
-		err = errors.Join(err, r.queue.Dispatch(ctx, id, job.StepLaunch, 1))
-	}
-	return err
+	return r.queue.Call(ctx, r.store, granted)
 }
 
 const (

@@ -19,7 +19,7 @@ import (
 
 // dispatcher makes queue tasks, so that what was written into a record takes effect at once. Losing one is harmless.
 type dispatcher interface {
-	Dispatch(ctx context.Context, id job.ID, step job.Step, n int64) error
+	Call(ctx context.Context, s *store.Store, ids []job.ID) error
 	RunWatch(ctx context.Context, shard int, epoch int64) error
 	RunChain(ctx context.Context, chain string, epoch int64) error
 }

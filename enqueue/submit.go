@@ -62,8 +62,7 @@ func sealSecrets(recipient string, perTask []map[string]string) ([]byte, error) 
 	return seal.Seal(recipient, all)
 }
 
-// push asks for launch slots, and makes the first act of each job that got one. It may be another's turn: that job is
-// woken.
+// push asks for launch slots, and calls the jobs that got one: others among them, if it is their turn.
 func (d *deployment) push(ctx context.Context, priority int, ids []job.ID, repeated bool) error {
 	mine := ids
 	if repeated {
@@ -76,17 +75,7 @@ func (d *deployment) push(ctx context.Context, priority int, ids []job.ID, repea
 	if err != nil {
 		return err
 	}
-	for _, id := range granted {
-		if slices.Contains(mine, id) {
-			err = d.dispatch.Dispatch(ctx, id, job.StepLaunch, 1)
-		} else {
-			err = d.wake(ctx)(d.store.Wake(ctx, id))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.dispatch.Call(ctx, d.store, granted)
 }
 
 // unstarted are those of the jobs whose first act is still to come: a repeated submission finds others.

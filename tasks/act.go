@@ -63,7 +63,7 @@ func (w *Worker) act(ctx context.Context, step job.Step, id job.ID, n int64) err
 	})
 	defer lock.Release()
 	d := w.newDriver(&claimed, lock.Check)
-	d.queue = queueOf(step)
+	d.queue = queueOf(step, claimed.Priority)
 	d.interrupt = work
 	err = guarded(func() error { return d.drive(held) })
 	return w.conclude(held, d, err)

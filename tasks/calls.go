@@ -74,7 +74,8 @@ func calling(ctx context.Context, c caller) context.Context {
 
 func (d *driver) calling(ctx context.Context, call string, a *job.Attempt) context.Context {
 	return calling(ctx, caller{store.Caller{
-		Name: fmt.Sprintf("%s:%d:%d:%d", call, d.job.ID, a.Task, a.Number), Priority: d.job.Priority, Later: call == "create",
+		Name: fmt.Sprintf("%s:%d:%d:%d", call, d.job.ID, a.Task, a.Number), Priority: d.job.Priority,
+		Later: call == "create" && !job.Urgent(d.job.Priority),
 	}, d.check})
 }
 

@@ -49,7 +49,7 @@ func TestG9_CallsWaitInTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		if err := b.queue.Dispatch(t.Context(), id, job.StepLaunch, 1); err != nil {
+		if err := b.queue.Dispatch(t.Context(), store.Act{ID: id, Step: job.StepLaunch, N: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

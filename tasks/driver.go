@@ -147,13 +147,13 @@ func (d *driver) finish(ctx context.Context, next job.Record) error {
 	if !act {
 		return nil
 	}
-	return d.w.queue.Dispatch(ctx, next.ID, next.Step, next.Dispatch) // if that fails, the watch finds it missing
+	return d.w.queue.Dispatch(ctx, actOf(&next)) // if that fails, the watch finds it missing
 }
 
 // callAct makes the act of a job that the watch can drive no further, or another kind of act, and reports whether there is one.
 // An act that ends in a wait has no need of it: it is made when the wait is over.
 func (d *driver) callAct(next *job.Record) bool {
-	if !next.Step.Acts() || d.queue == queueOf(next.Step) || d.queue != "" && next.Due > d.now() {
+	if !next.Step.Acts() || d.queue == queueOf(next.Step, next.Priority) || d.queue != "" && next.Due > d.now() {
 		return false
 	}
 	next.Dispatch++
@@ -172,7 +172,7 @@ func (d *driver) releaseSlot(ctx context.Context, rec *job.Record) {
 		d.log.Debug().Err(err).Msg("cannot give back the launch slot; it is taken back later")
 		return
 	}
-	d.w.wakeAll(ctx, granted)
+	d.w.callAll(ctx, granted)
 }
 
 // quietly turns "somebody else drives the job now" into a quiet end.

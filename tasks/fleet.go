@@ -49,7 +49,7 @@ func (w *Worker) admission(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.wakeAll(ctx, found.Granted)
+	w.callAll(ctx, found.Granted)
 	if err := w.takeBack(ctx, found); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (w *Worker) admission(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.wakeAll(ctx, granted)
+		w.callAll(ctx, granted)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (w *Worker) takeBack(ctx context.Context, found store.Admission) error {
 	if err != nil {
 		return err
 	}
-	w.wakeAll(ctx, granted)
+	w.callAll(ctx, granted)
 	return nil
 }
 
@@ -241,15 +241,10 @@ func (w *Worker) collect(ctx context.Context, site *Site, region string, living 
 	return failed
 }
 
-// wakeAll makes jobs due now. One that cannot be woken is looked at when it is due by itself.
-func (w *Worker) wakeAll(ctx context.Context, ids []job.ID) {
-	for _, id := range ids {
-		woken, err := w.store.Wake(ctx, id)
-		if err != nil {
-			w.log.Debug().Err(err).Int64("job", int64(id)).Msg("cannot wake a job; it is looked at when it is due")
-			continue
-		}
-		w.runWatch(ctx, woken)
+// callAll calls jobs whose turn to launch has come. One that cannot be called is told again by the ticks of the admission.
+func (w *Worker) callAll(ctx context.Context, ids []job.ID) {
+	if err := w.queue.Call(ctx, w.store, ids); err != nil {
+		w.log.Debug().Err(err).Msg("cannot call jobs whose turn has come; they are called again")
 	}
 }
 

@@ -329,10 +329,8 @@ func (d *deployment) submitAll(s store.Submission) []job.ID {
 	if err != nil {
 		d.t.Fatalf("join: %v", err)
 	}
-	for _, id := range granted {
-		if err := d.queue.Dispatch(ctx, id, job.StepLaunch, 1); err != nil {
-			d.t.Fatalf("dispatch: %v", err)
-		}
+	if err := d.queue.Call(ctx, d.store, granted); err != nil {
+		d.t.Fatalf("call: %v", err)
 	}
 	return ids
 }

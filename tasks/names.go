@@ -14,6 +14,7 @@ const (
 	QueueWatch   = "watch"
 	QueueControl = "control"
 	QueueLaunch  = "launch"
+	QueueUrgent  = "urgent"
 	QueueFleet   = "fleet"
 	QueueHooks   = "hooks"
 )
@@ -39,12 +40,27 @@ func OffersChain(provider string) string { return offersPrefix + provider }
 // ViewChain is the name of the chain that lists the machines of a region.
 func ViewChain(provider, region string) string { return viewPrefix + provider + ":" + region }
 
-// queueOf is the queue of an act.
-func queueOf(step job.Step) string {
-	if step == job.StepLaunch {
+// queueOf is the queue of an act. What brings an urgent job to a machine has a queue and places of its own, so that it stands
+// behind no other job; its clean-up, for which nobody waits, has not.
+func queueOf(step job.Step, priority int) string {
+	switch {
+	case step == job.StepCleanup:
+		return QueueControl
+	case job.Urgent(priority):
+		return QueueUrgent
+	case step == job.StepLaunch:
 		return QueueLaunch
+	default:
+		return QueueControl
 	}
-	return QueueControl
+}
+
+// queueOfAct is the queue of an act that the record of its job asks for.
+func queueOfAct(a store.Act) string { return queueOf(a.Step, a.Priority) }
+
+// actOf is the act that a record asks for.
+func actOf(r *job.Record) store.Act {
+	return store.Act{ID: r.ID, Step: r.Step, N: r.Dispatch, Priority: r.Priority}
 }
 
 // chainQueue is the queue of a chain.

@@ -71,7 +71,8 @@ func TestForeignIDs(t *testing.T) {
 	}
 }
 
-// Ensure that the watch has its queue for itself, and that launches cannot crowd out recoveries and clean-ups.
+// Ensure that the watch has its queue for itself, that launches cannot crowd out recoveries and clean-ups, and that no others crowd
+// out those of urgent jobs.
 func TestQueues(t *testing.T) {
 	t.Parallel()
 	for chain, want := range map[string]string{
@@ -82,9 +83,17 @@ func TestQueues(t *testing.T) {
 			t.Errorf("chain %s is in queue %s, want %s", chain, have, want)
 		}
 	}
-	for step, want := range map[job.Step]string{job.StepLaunch: QueueLaunch, job.StepRecover: QueueControl, job.StepCleanup: QueueControl} {
-		if have := queueOf(step); have != want {
-			t.Errorf("%s is in queue %s, want %s", step, have, want)
+	for _, c := range []struct {
+		step     job.Step
+		priority int
+		want     string
+	}{
+		{job.StepLaunch, 0, QueueLaunch}, {job.StepRecover, 0, QueueControl}, {job.StepCleanup, 0, QueueControl},
+		{job.StepLaunch, job.MinPriority, QueueLaunch}, {job.StepRecover, job.MinPriority, QueueControl},
+		{job.StepLaunch, 1, QueueUrgent}, {job.StepRecover, job.MaxPriority, QueueUrgent}, {job.StepCleanup, job.MaxPriority, QueueControl},
+	} {
+		if have := queueOf(c.step, c.priority); have != c.want {
+			t.Errorf("%s of a job with priority %d is in queue %s, want %s", c.step, c.priority, have, c.want)
 		}
 	}
 	for shard := range 100 {

@@ -170,7 +170,7 @@ func (d *driver) hold(ctx context.Context) (*bool, error) {
 		return nil, err
 	}
 	d.slot = d.slot || got
-	d.w.wakeAll(ctx, others)
+	d.w.callAll(ctx, others)
 	return &got, nil
 }
 

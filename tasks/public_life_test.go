@@ -85,7 +85,7 @@ func TestG5_LateEventsAfterTheEnd(t *testing.T) {
 	}
 	for n := int64(1); n <= end.Dispatch+1; n++ {
 		for _, step := range []job.Step{job.StepLaunch, job.StepRecover, job.StepCleanup} {
-			if err := d.queue.Dispatch(ctx, id, step, n); err != nil {
+			if err := d.queue.Dispatch(ctx, store.Act{ID: id, Step: step, N: n}); err != nil {
 				t.Fatal(err)
 			}
 		}

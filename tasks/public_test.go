@@ -85,7 +85,7 @@ func TestG1_ActiveTaskThatNobodyHasIsMadeAgain(t *testing.T) {
 		c.Claim, c.Silence = time.Second, time.Second
 	})
 	id := b.submit(1)[0]
-	if err := b.queue.Dispatch(t.Context(), id, job.StepLaunch, 1); err != nil {
+	if err := b.queue.Dispatch(t.Context(), store.Act{ID: id, Step: job.StepLaunch, N: 1}); err != nil {
 		t.Fatal(err)
 	}
 	act := actID(job.StepLaunch, id, 1)

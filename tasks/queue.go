@@ -10,6 +10,7 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/outlast-dev/outlast/internal/job"
 	"github.com/outlast-dev/outlast/internal/store"
@@ -85,10 +86,30 @@ func NewDispatcher(c redis.UniversalClient) *Dispatcher {
 	return &Dispatcher{rdb: c, client: asynq.NewClientFromRedisClient(c), inspect: asynq.NewInspectorFromRedisClient(c)}
 }
 
-// Dispatch makes act n of a job. That it exists already is success, also because go-redis may have made it twice.
-func (d *Dispatcher) Dispatch(ctx context.Context, id job.ID, step job.Step, n int64) error {
-	return d.enqueue(ctx, string(step), actID(step, id, n), queueOf(step), actTimeout)
+// Dispatch makes an act. That it exists already is success, also because go-redis may have made it twice.
+func (d *Dispatcher) Dispatch(ctx context.Context, a store.Act) error {
+	return d.enqueue(ctx, string(a.Step), actID(a.Step, a.ID, a.N), queueOfAct(a), actTimeout)
 }
+
+// Call makes the acts of jobs whose turn has come, without a tick in between. What fails is found missing by the ticks.
+func (d *Dispatcher) Call(ctx context.Context, s *store.Store, ids []job.ID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	acts, woken, err := s.Call(ctx, ids, actGrace)
+	var all errgroup.Group
+	all.SetLimit(callsAtOnce)
+	for _, a := range acts {
+		all.Go(func() error { return d.Dispatch(ctx, a) })
+	}
+	for _, w := range woken {
+		all.Go(func() error { return d.RunWatch(ctx, w.Shard, w.Epoch) })
+	}
+	return errors.Join(err, all.Wait())
+}
+
+// callsAtOnce is how many acts are made at a time where many jobs have their turn at once.
+const callsAtOnce = 8
 
 // RunWatch runs the tick of a shard's watch now. If the tick is under way already, it sees the wake by itself.
 func (d *Dispatcher) RunWatch(ctx context.Context, shard int, epoch int64) error {
@@ -143,7 +164,7 @@ func (d *Dispatcher) enqueue(ctx context.Context, kind, id, queue string, timeou
 // remember keeps our queues in the set that asynq's inspector looks into first. A client of asynq puts a queue there once in its
 // life: if somebody deletes its keys, no tick could be run early again before all workers had been restarted.
 func (d *Dispatcher) remember(ctx context.Context) error {
-	return d.rdb.SAdd(ctx, "asynq:queues", QueueWatch, QueueControl, QueueLaunch, QueueFleet, QueueHooks).Err()
+	return d.rdb.SAdd(ctx, "asynq:queues", QueueWatch, QueueControl, QueueLaunch, QueueUrgent, QueueFleet, QueueHooks).Err()
 }
 
 // queued tells what became of an act's task.
@@ -155,13 +176,14 @@ const (
 	queuedTaken                 // a worker took it, and may have died with it
 )
 
-func (d *Dispatcher) look(id job.ID, step job.Step, n int64) (queued, error) {
-	info, err := d.inspect.GetTaskInfo(queueOf(step), actID(step, id, n))
+func (d *Dispatcher) look(a store.Act) (queued, error) {
+	id := actID(a.Step, a.ID, a.N)
+	info, err := d.inspect.GetTaskInfo(queueOfAct(a), id)
 	switch {
 	case errors.Is(err, asynq.ErrTaskNotFound) || errors.Is(err, asynq.ErrQueueNotFound):
 		return queuedMissing, nil
 	case err != nil:
-		return 0, fmt.Errorf("look for task %s: %w", actID(step, id, n), err)
+		return 0, fmt.Errorf("look for task %s: %w", id, err)
 	case info.State == asynq.TaskStatePending || info.State == asynq.TaskStateScheduled || info.State == asynq.TaskStateRetry:
 		return queuedWaiting, nil
 	default:

@@ -79,7 +79,7 @@ func (b *bench) serve(client redis.UniversalClient, h asynq.HandlerFunc, change 
 // act makes act n of job 1's clean-up, which nothing but the test handles.
 func (b *bench) act(n int64) string {
 	b.Helper()
-	if err := b.queue.Dispatch(b.Context(), 1, job.StepCleanup, n); err != nil {
+	if err := b.queue.Dispatch(b.Context(), store.Act{ID: 1, Step: job.StepCleanup, N: n}); err != nil {
 		b.Fatal(err)
 	}
 	return actID(job.StepCleanup, 1, n)
@@ -160,7 +160,7 @@ func TestLook(t *testing.T) {
 	b := newBench(t)
 	see := func(when string, want queued) {
 		t.Helper()
-		if have, err := b.queue.look(1, job.StepCleanup, 1); err != nil || have != want {
+		if have, err := b.queue.look(store.Act{ID: 1, Step: job.StepCleanup, N: 1}); err != nil || have != want {
 			t.Errorf("%s: have %d, %v, want %d", when, have, err, want)
 		}
 	}
@@ -200,10 +200,10 @@ func TestLookDuringAnOutage(t *testing.T) {
 	defer client.Close()
 	b.queue = NewDispatcher(client)
 	b.redis.Kill9()
-	if have, err := b.queue.look(1, job.StepCleanup, 1); err == nil {
+	if have, err := b.queue.look(store.Act{ID: 1, Step: job.StepCleanup, N: 1}); err == nil {
 		t.Errorf("have %d, want an error", have)
 	}
-	if err := b.queue.Dispatch(t.Context(), 1, job.StepCleanup, 2); err == nil {
+	if err := b.queue.Dispatch(t.Context(), store.Act{ID: 1, Step: job.StepCleanup, N: 2}); err == nil {
 		t.Error("Dispatch says that it made a task")
 	}
 	if err := b.queue.RunChain(t.Context(), "watch-1", 1); err == nil {

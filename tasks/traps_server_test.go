@@ -164,7 +164,7 @@ func TestTrap_FullServer(t *testing.T) {
 		if _, err := b.store.Join(t.Context(), w.caps, 0, ids); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.queue.Dispatch(t.Context(), ids[0], job.StepLaunch, 1); err != nil {
+		if err := b.queue.Dispatch(t.Context(), store.Act{ID: ids[0], Step: job.StepLaunch, N: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Start(t.Context()); err != nil {

@@ -225,7 +225,7 @@ func TestTrap_BlockedID(t *testing.T) {
 		b.until("the end of the act", func() bool { return b.task(QueueControl, id) == nil })
 	}
 	for id := range 3 { // no worker takes these: they wait side by side
-		if err := b.queue.Dispatch(t.Context(), job.ID(id), job.StepLaunch, 1); err != nil {
+		if err := b.queue.Dispatch(t.Context(), store.Act{ID: job.ID(id), Step: job.StepLaunch, N: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if !b.is(QueueLaunch, actID(job.StepLaunch, job.ID(id), 1), asynq.TaskStatePending) {
@@ -254,10 +254,10 @@ func TestTrap_SlashInID(t *testing.T) {
 		t.Error("asynqmon knows an id with slashes: the trap is gone")
 	}
 	for _, step := range acts {
-		if err := b.queue.Dispatch(ctx, 7, step, 1); err != nil {
+		if err := b.queue.Dispatch(ctx, store.Act{ID: 7, Step: step, N: 1}); err != nil {
 			t.Fatal(err)
 		}
-		if id := actID(step, 7, 1); !knows(queueOf(step), id) {
+		if id := actID(step, 7, 1); !knows(queueOf(step, 0), id) {
 			t.Errorf("asynqmon does not know %s", id)
 		}
 	}
@@ -323,7 +323,7 @@ func TestTrap_LostReply(t *testing.T) {
 	KeepWrites(client)
 	queue := NewDispatcher(client)
 	for range 2 { // the second time it is there plainly
-		if err := queue.Dispatch(t.Context(), 2, job.StepCleanup, 1); err != nil {
+		if err := queue.Dispatch(t.Context(), store.Act{ID: 2, Step: job.StepCleanup, N: 1}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -69,8 +69,8 @@ func (w *Worker) redispatch(ctx context.Context, acts []store.Overdue) error {
 }
 
 func (w *Worker) redispatchOne(ctx context.Context, o store.Overdue) error {
-	if o.Ran != o.Dispatch {
-		found, err := w.queue.look(o.ID, o.Step, o.Dispatch)
+	if o.Ran != o.N {
+		found, err := w.queue.look(o.Act)
 		switch {
 		case err != nil:
 			return err
@@ -78,7 +78,7 @@ func (w *Worker) redispatchOne(ctx context.Context, o store.Overdue) error {
 			return nil // only a long queue: no reason for another act
 		case found == queuedMissing:
 			w.metrics.redispatched.WithLabelValues("lost").Inc()
-			return w.queue.Dispatch(ctx, o.ID, o.Step, o.Dispatch)
+			return w.queue.Dispatch(ctx, o.Act)
 		}
 	}
 	n, err := w.store.Redispatch(ctx, o, actGrace)
@@ -86,7 +86,8 @@ func (w *Worker) redispatchOne(ctx context.Context, o store.Overdue) error {
 		return err
 	}
 	w.metrics.redispatched.WithLabelValues("due").Inc()
-	return w.queue.Dispatch(ctx, o.ID, o.Step, n)
+	o.N = n
+	return w.queue.Dispatch(ctx, o.Act)
 }
 
 // errBusy ends a look that never began: all places were taken for too long.
@@ -243,7 +244,7 @@ func (w *Worker) commitGroup(ctx context.Context, shard int, group []look) error
 		}
 		w.told(looks[i].d.log, &looks[i].next)
 		if looks[i].act {
-			failed = errors.Join(failed, w.queue.Dispatch(ctx, looks[i].next.ID, looks[i].next.Step, looks[i].next.Dispatch))
+			failed = errors.Join(failed, w.queue.Dispatch(ctx, actOf(&looks[i].next)))
 		}
 	}
 	return failed

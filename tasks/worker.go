@@ -47,7 +47,7 @@ type Config struct {
 	Retention Retention     // of what ended
 	Watchers  int           // shards watched at a time; 0 = 16
 	Looks     int           // jobs looked at at a time; 0 = 32
-	Acts      int           // launches at a time, and as many recoveries and clean-ups; 0 = 32
+	Acts      int           // launches at a time, as many recoveries and clean-ups, and as many of urgent jobs; 0 = 32
 	Ready     func() error  // nil, or why this worker cannot serve the deployment
 	URL       func() string // of its pages; nil if it has none
 	Hooks     int           // deliveries of news at a time; 0 = 16
@@ -183,7 +183,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	fleet.HandleFunc("fleet", w.handleTick(w.fleet))
 	watch.HandleFunc("watch", w.handleTick(w.watch))
 	hooks.HandleFunc("hook", w.handleHook)
-	for _, queue := range []string{QueueControl, QueueLaunch} { // launches take their time: they take none from what ends machines
+	for _, queue := range []string{QueueControl, QueueLaunch, QueueUrgent} { // launches take their time: they take none from what ends machines, nor from who is urgent
 		if err := w.serve(acts, w.cfg.Acts, map[string]int{queue: 1}); err != nil {
 			return err
 		}

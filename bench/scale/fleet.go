@@ -248,25 +248,10 @@ func (f *fleet) submit(ctx context.Context, name string, n, priority int) ([]job
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range granted {
-		if id >= ids[0] && id <= ids[len(ids)-1] {
-			err = f.queue.Dispatch(ctx, id, job.StepLaunch, 1)
-		} else {
-			err = f.wake(ctx, id) // its turn came with this push
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := f.queue.Call(ctx, f.store, granted); err != nil {
+		return nil, err
 	}
 	return ids, nil
-}
-
-func (f *fleet) wake(ctx context.Context, id job.ID) error {
-	woken, err := f.store.Wake(ctx, id)
-	if err != nil {
-		return err
-	}
-	return f.queue.RunWatch(ctx, woken.Shard, woken.Epoch)
 }
 
 // calm waits until so many jobs run and none is on its way.

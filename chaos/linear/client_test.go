@@ -148,8 +148,8 @@ func (c *client) resume(ctx context.Context, id job.ID) {
 }
 
 func (c *client) redispatch(ctx context.Context, rec *job.Record) {
-	o := store.Overdue{ID: rec.ID, Step: rec.Step, Dispatch: rec.Dispatch, Ran: rec.Ran}
-	c.call(ctx, linear.Call{Job: int64(rec.ID), Kind: linear.Redispatch, Step: string(o.Step), N: o.Dispatch, Ran: o.Ran}, func() (linear.Answer, error) {
+	o := store.Overdue{Act: store.Act{ID: rec.ID, Step: rec.Step, N: rec.Dispatch}, Ran: rec.Ran}
+	c.call(ctx, linear.Call{Job: int64(rec.ID), Kind: linear.Redispatch, Step: string(o.Step), N: o.N, Ran: o.Ran}, func() (linear.Answer, error) {
 		n, err := c.store.Redispatch(ctx, o, time.Minute)
 		return linear.Answer{OK: n > 0, N: n}, err
 	})

@@ -73,7 +73,7 @@ func settings() []setting[Config] {
 		{key: "concurrency.watch", at: func(c *Config) any { return &c.Concurrency.Watch },
 			usage: "machines to look at at a time"},
 		{key: "concurrency.acts", at: func(c *Config) any { return &c.Concurrency.Acts },
-			usage: "launches at a time, and as many recoveries and clean-ups"},
+			usage: "launches at a time, as many recoveries and clean-ups, and as many of urgent jobs"},
 		{key: "shards", at: func(c *Config) any { return &c.Shards },
 			usage: "shards of the job index; fixed when a deployment first starts"},
 		{key: "launches", at: func(c *Config) any { return &c.Launches },

@@ -14,6 +14,9 @@ const (
 	MaxPriority = 1000
 )
 
+// Urgent reports whether a job with that priority is to wait behind none of those that do not ask for any.
+func Urgent(priority int) bool { return priority > 0 }
+
 // Request is what a user asks for: a chain of one or more tasks. internal/spec makes
 // it from a job file. It never changes after submission, holds no secret values, and
 // is stored apart from the record, since a quiet look does not need it.

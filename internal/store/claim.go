@@ -23,12 +23,10 @@ type Claimed struct {
 
 // Overdue is a job whose next act may have been lost, or is due again after a wait.
 type Overdue struct {
-	ID       job.ID
-	Step     job.Step
-	Dispatch int64 // number of the act that must exist
-	Ran      int64 // number of the act that last began
-	Slot     bool  // it waits for a launch slot
-	Over     bool  // a limit of the user is reached: it must be driven, whatever it waits for
+	Act        // that must exist
+	Ran  int64 // number of the act that last began
+	Slot bool  // it waits for a launch slot
+	Over bool  // a limit of the user is reached: it must be driven, whatever it waits for
 }
 
 // Due is what one claim of the watch found.
@@ -82,7 +80,7 @@ func (s *Store) claim(ctx context.Context, shard int, lease time.Duration, args 
 		case "calm":
 			due.addCalm(id, asString(rest[0]), job.Time(asInt(rest[1])))
 		case "act":
-			due.addAct(Overdue{ID: id, Step: job.Step(asString(rest[0])), Dispatch: asInt(rest[1]), Ran: asInt(rest[2]), Slot: asInt(rest[3]) == 1, Over: asInt(rest[4]) == 1})
+			due.addAct(Overdue{Act: actOf(id, rest[0], rest[1], rest[3]), Ran: asInt(rest[2]), Slot: asInt(rest[4]) == 1, Over: asInt(rest[5]) == 1})
 		default:
 			due.Corrupt = append(due.Corrupt, &CorruptError{ID: id, Err: errors.New(asString(rest[0]))})
 		}
@@ -220,7 +218,7 @@ func (s *Store) Redispatch(ctx context.Context, o Overdue, grace time.Duration) 
 		return 0, nil
 	}
 	keys := []string{s.keys.of(o.ID, "job"), s.keys.due(s.keys.shardOf(o.ID))}
-	n, err := s.lua.redispatch.Run(ctx, s.rdb, keys, int64(o.ID), string(o.Step), o.Dispatch, o.Ran, ms(grace)).Int64()
+	n, err := s.lua.redispatch.Run(ctx, s.rdb, keys, int64(o.ID), string(o.Step), o.N, o.Ran, ms(grace)).Int64()
 	if err != nil {
 		return 0, unavailable("redispatch", err)
 	}

@@ -141,7 +141,7 @@ func TestG1AbandonedClaim(t *testing.T) {
 		b.pass(t, 2*lease)
 		b.claim(t, watched)
 		due := must[Due](t)(b.Claim(b.ctx, b.ShardOf(launched), 10, 0, lease, grace))
-		want := []Overdue{{ID: launched, Step: job.StepLaunch, Dispatch: 1, Ran: 1}}
+		want := []Overdue{{Act: Act{ID: launched, Step: job.StepLaunch, N: 1}, Ran: 1}}
 		if diff := cmp.Diff(want, due.Acts); diff != "" {
 			t.Errorf("overdue acts (-want +got):\n%s", diff)
 		}

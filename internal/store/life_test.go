@@ -251,7 +251,7 @@ func (l *life) redispatch(t *rapid.T) {
 	id := l.anyJob(t)
 	rec, k := l.load(t, id), l.known[id]
 	behind := rapid.Int64Range(0, 2).Draw(t, "behind")
-	n := must[int64](t)(l.Redispatch(l.ctx, Overdue{ID: id, Step: rec.Step, Dispatch: rec.Dispatch - behind, Ran: rec.Ran}, grace))
+	n := must[int64](t)(l.Redispatch(l.ctx, Overdue{Act: Act{ID: id, Step: rec.Step, N: rec.Dispatch - behind}, Ran: rec.Ran}, grace))
 	switch {
 	case k.held || behind == 2 || !rec.Step.Acts():
 		if n != 0 {

@@ -51,7 +51,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("it is %s at step %s, due %t: %+v", rec.Status(), rec.Step, b.isDue(t, id), rec.Tasks)
 		}
 		due := must[Due](t)(b.Claim(b.ctx, b.ShardOf(id), 10, 0, lease, grace))
-		want := []Overdue{{ID: id, Step: job.StepLaunch, Dispatch: 2, Ran: 1}}
+		want := []Overdue{{Act: Act{ID: id, Step: job.StepLaunch, N: 2}, Ran: 1}}
 		if diff := cmp.Diff(want, due.Acts); diff != "" {
 			t.Fatalf("the watch finds (-want +got):\n%s", diff)
 		}
@@ -93,7 +93,7 @@ func TestG5_NothingOfTheFirstLifeTouchesTheSecond(t *testing.T) {
 					t.Errorf("its act %s %d gave %v", step, n, err)
 				}
 			}
-			if n := must[int64](t)(b.Redispatch(b.ctx, Overdue{ID: id, Step: job.StepLaunch, Dispatch: 1, Ran: 0}, grace)); n != 0 {
+			if n := must[int64](t)(b.Redispatch(b.ctx, Overdue{Act: Act{ID: id, Step: job.StepLaunch, N: 1}}, grace)); n != 0 {
 				t.Errorf("its act was made again: %d", n)
 			}
 			must[int64](t)(b.Handover(b.ctx, &old))

@@ -187,9 +187,21 @@ var twiceCases = []struct {
 	{"redispatch", nil, func(t *testing.T, b *bench) func() {
 		id := b.submit(t, 1)[0]
 		return func() {
-			n := must[int64](t)(b.Redispatch(b.ctx, Overdue{ID: id, Step: job.StepLaunch, Dispatch: 1}, grace))
+			n := must[int64](t)(b.Redispatch(b.ctx, Overdue{Act: Act{ID: id, Step: job.StepLaunch, N: 1}}, grace))
 			if n != 2 {
 				t.Errorf("the new act is %d, wanted 2", n)
+			}
+		}
+	}},
+	{"call", nil, func(t *testing.T, b *bench) func() {
+		id := b.submit(t, 1)[0]
+		_, _, err := b.Call(b.ctx, []job.ID{id}, grace) // so that the script is known
+		b.must(t, err)
+		c := must[Claimed](t)(b.Begin(b.ctx, id, job.StepLaunch, 1, "mine", lease))
+		b.commit(t, &c, c.Clone(), false)
+		return func() {
+			if acts, _, err := b.Call(b.ctx, []job.ID{id}, grace); err != nil || len(acts) != 1 || acts[0].N != 2 {
+				t.Errorf("the new acts are %v, %v, wanted number 2", acts, err)
 			}
 		}
 	}},

@@ -9,7 +9,7 @@
 -- ARGV    prefix, limit, claim in ms, grace in ms for acts, pause in ms for damaged records, ms that it may be early, by how
 --         much to raise the fences, 1 if calm jobs are only to be taken, then nothing, or the ids to claim whether they are due or not
 -- Returns now, then per job {id, 'claimed', fence, when it was due}, {id, 'calm', what to ask, when it was due}, {id, 'act',
--- step, n, ran, waits for a slot 0/1, a limit of the user is reached 0/1} if its act is overdue, or {id, 'damaged', what is
+-- step, n, ran, priority, waits for a slot 0/1, a limit of the user is reached 0/1} if its act is overdue, or {id, 'damaged', what is
 -- wrong}. The caller reads the claimed records by itself: Lua would take longer for that than for all the rest.
 -- Called by the watch, Store.Claim, Take and ClaimThese. Run twice, it takes what else is due; what the first run took is due
 -- again when its claim ends.
@@ -58,12 +58,12 @@ for i = 1, #found, 2 do
     due = pause
     out[#out + 1] = {id, 'damaged', 'step "' .. step .. '"'}
   else
-    local a = redis.call('HMGET', key, 'n', 'ran', 'wait')
+    local a = redis.call('HMGET', key, 'n', 'ran', 'wait', 'head')
     local slot = a[3] and string.find(a[3], '"launch_slot"', 1, true) and 1 or 0
     local limit = tonumber(r[6] or nil)
     local over = limit and limit <= now + ARGV[6] and 1 or 0
     due = limit and over == 0 and math.min(later, limit) or later
-    out[#out + 1] = {id, 'act', step, a[1] or '', a[2] or '', slot, over}
+    out[#out + 1] = {id, 'act', step, a[1] or '', a[2] or '', priorityOf(a[4]), slot, over}
   end
   if due then again[#again + 1], again[#again + 2] = due, id end
 end
