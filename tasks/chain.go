@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -25,8 +26,29 @@ const (
 // tick is the body of a chain: what it does, and how long until it does so again.
 type tick func(ctx context.Context, chain string) (time.Duration, error)
 
+// opening begins a tick. If there is nothing to do, it has ended it, and says how long until the next one; else that is 0.
+type opening func(ctx context.Context, chain string, epoch int64) (store.Tick, time.Duration, error)
+
 // handleTick makes an asynq handler of a chain's body.
 func (w *Worker) handleTick(body tick) asynq.HandlerFunc {
+	return w.handle(func(ctx context.Context, chain string, epoch int64) (store.Tick, time.Duration, error) {
+		begun, err := w.store.ChainBegin(ctx, chain, epoch, w.silence)
+		return begun, 0, err
+	}, body)
+}
+
+// handleWatch is handleTick for the watch of shards: that of one with nothing to do is one call of Redis.
+func (w *Worker) handleWatch() asynq.HandlerFunc {
+	return w.handle(func(ctx context.Context, chain string, epoch int64) (store.Tick, time.Duration, error) {
+		shard, err := watchShard(chain)
+		if err != nil {
+			return store.Tick{}, 0, fmt.Errorf("%w: %w", store.ErrStale, err) // nobody's tick
+		}
+		return w.store.WatchBegin(ctx, shard, epoch, w.every/2, w.every, w.silence)
+	}, w.watch)
+}
+
+func (w *Worker) handle(open opening, body tick) asynq.HandlerFunc {
 	return func(ctx context.Context, t *asynq.Task) error {
 		id, _ := asynq.GetTaskID(ctx)
 		chain, epoch, err := parseChainID(id)
@@ -34,12 +56,14 @@ func (w *Worker) handleTick(body tick) asynq.HandlerFunc {
 			w.log.Error().Err(err).Msg("dropped a task")
 			return nil
 		}
-		begun, err := w.store.ChainBegin(ctx, chain, epoch, w.silence)
+		begun, in, err := open(ctx, chain, epoch)
 		switch {
 		case errors.Is(err, store.ErrStale):
 			return nil // another epoch owns the chain: this one ends here
 		case err != nil:
 			return again{time.Second} // the store is away: keep the chain
+		case in > 0:
+			return again{in}
 		}
 		every, err := w.ticking(ctx, begun, body)
 		if err != nil && ctx.Err() == nil {
@@ -47,7 +71,7 @@ func (w *Worker) handleTick(body tick) asynq.HandlerFunc {
 		}
 		end, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer done()
-		in, err := w.store.ChainEnd(end, begun, max(every, time.Second), w.silence)
+		in, err = w.store.ChainEnd(end, begun, max(every, time.Second), w.silence)
 		switch {
 		case errors.Is(err, store.ErrStale):
 			return nil

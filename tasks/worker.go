@@ -181,7 +181,7 @@ func (w *Worker) Start(ctx context.Context) error {
 		acts.HandleFunc(string(step), w.handleAct)
 	}
 	fleet.HandleFunc("fleet", w.handleTick(w.fleet))
-	watch.HandleFunc("watch", w.handleTick(w.watch))
+	watch.HandleFunc("watch", w.handleWatch())
 	hooks.HandleFunc("hook", w.handleHook)
 	for _, queue := range []string{QueueControl, QueueLaunch, QueueUrgent} { // launches take their time: they take none from what ends machines, nor from who is urgent
 		if err := w.serve(acts, w.cfg.Acts, map[string]int{queue: 1}); err != nil {

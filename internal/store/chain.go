@@ -31,6 +31,26 @@ func (s *Store) ChainBegin(ctx context.Context, chain string, epoch int64, lease
 	return Tick{Chain: chain, Epoch: epoch, wakes: asString(reply[2])}, nil
 }
 
+// WatchBegin is ChainBegin for the watch of a shard. If no job of it is due, or will be so early, the tick has ended as by
+// ChainEnd, and all that is returned is how long until the next one.
+func (s *Store) WatchBegin(ctx context.Context, shard int, epoch int64, early, every, lease time.Duration) (Tick, time.Duration, error) {
+	t := Tick{Chain: WatchChain(shard), Epoch: epoch}
+	keys := []string{s.keys.chain(t.Chain), s.keys.due(shard)}
+	reply, err := s.lua.watchBegin.Run(ctx, s.rdb, keys, epoch, ms(lease), ms(early), ms(every), ms(lease)).Slice()
+	if err != nil {
+		return Tick{}, 0, unavailable("begin a tick", err)
+	}
+	switch asInt(reply[0]) {
+	case 0:
+		return Tick{}, 0, fmt.Errorf("tick of %s, epoch %d: %w", t.Chain, epoch, ErrStale)
+	case 1:
+		t.wakes = asString(reply[2])
+		return t, 0, nil
+	default:
+		return Tick{}, time.Duration(asInt(reply[1])) * time.Millisecond, nil
+	}
+}
+
 // ChainEnd ends a tick and returns how long until the next one; zero if somebody woke the chain since the begin. The
 // chain counts as silent if that one has not begun grace later.
 func (s *Store) ChainEnd(ctx context.Context, t Tick, every, grace time.Duration) (time.Duration, error) {

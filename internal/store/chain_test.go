@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
+
+	"github.com/outlast-dev/outlast/internal/job"
 )
 
 // TestChain ensures that one epoch owns a chain: a silent one is taken over, and what is left of the old epoch ends.
@@ -70,6 +73,68 @@ func TestChainWake(t *testing.T) {
 			if in := must[time.Duration](t)(b.ChainEnd(b.ctx, tick, time.Minute, lease)); in == 0 {
 				t.Errorf("%s: the wake counted twice", name)
 			}
+		}
+	})
+}
+
+// TestWatchBegin ensures that a tick of a shard's watch has ended at once exactly if no job is due, that the chain lives on as
+// long as after any other end, and that a wake after the begin is seen by the end.
+func TestWatchBegin(t *testing.T) {
+	onBoth(t, 2, func(t *testing.T, b *bench) {
+		const early = 500 * time.Millisecond
+		id := b.watched(t)
+		shard := b.ShardOf(id)
+		names := []string{WatchChain(0), WatchChain(1)}
+		must[map[string]int64](t)(b.ChainReclaim(b.ctx, names, lease))
+		begin := func(shard int, epoch int64) (Tick, time.Duration, error) {
+			return b.WatchBegin(b.ctx, shard, epoch, early, time.Second, lease)
+		}
+		b.unchanged(t, "another epoch", func() {
+			for shard := range 2 {
+				if _, _, err := begin(shard, 7); !errors.Is(err, ErrStale) {
+					t.Errorf("its begin gave %v", err)
+				}
+			}
+		})
+		idle := func(what string, shard int) {
+			t.Helper()
+			switch tick, in, err := begin(shard, 1); {
+			case err != nil:
+				t.Fatal(err)
+			case in <= 0 || in > time.Second || tick.Chain != "":
+				t.Errorf("%s: the tick goes on: %+v, the next one is in %s", what, tick, in)
+			default:
+				now := must[job.Time](t)(b.Now(b.ctx))
+				due := job.Time(must[int64](t)(b.rdb.HGet(b.ctx, b.keys.chain(WatchChain(shard)), "due").Int64()))
+				if next := due.Add(-lease); next%1000 != 0 || next.Sub(now) > in || next < now.Add(in-time.Second) {
+					t.Errorf("%s: the next tick is expected at %d, and is in %s after %d", what, next, in, now)
+				}
+			}
+		}
+		put := func(in time.Duration) {
+			t.Helper()
+			due := must[job.Time](t)(b.Now(b.ctx)).Add(in)
+			b.must(t, b.rdb.ZAdd(b.ctx, b.keys.due(shard), redis.Z{Score: float64(due), Member: int64(id)}).Err())
+		}
+		idle("no job", 1-shard)
+		put(time.Hour)
+		idle("a job that is due later", shard)
+		for _, in := range []time.Duration{-time.Hour, 0, early} {
+			put(in)
+			tick, next, err := begin(shard, 1)
+			if err != nil || next != 0 || tick.Chain != WatchChain(shard) || tick.Epoch != 1 {
+				t.Fatalf("a job that is due in %s: %+v, the next tick is in %s: %v", in, tick, next, err)
+			}
+			must[Woken](t)(b.Wake(b.ctx, id))
+			if in := must[time.Duration](t)(b.ChainEnd(b.ctx, tick, time.Second, lease)); in != 0 {
+				t.Errorf("a wake since the begin: the next tick is in %s", in)
+			}
+		}
+		b.pass(t, lease-time.Second)
+		idle("no job, later", 1-shard)
+		b.pass(t, 2*time.Second)
+		if got := must[map[string]int64](t)(b.ChainReclaim(b.ctx, names[1-shard:2-shard], lease)); len(got) != 0 {
+			t.Errorf("a chain whose ticks have nothing to do was taken over: %v", got)
 		}
 	})
 }

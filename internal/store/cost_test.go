@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -128,6 +129,23 @@ func TestCost(t *testing.T) {
 	c.cost("cancel 1000 jobs", 4, 4600, func() { // the time, the index, then a thousand at a time
 		if got, _, err := c.CancelWhere(c.ctx, nil, "ada", 0); err != nil || len(got) != jobs {
 			t.Errorf("cancelled %d: %v", len(got), err)
+		}
+	})
+}
+
+// TestCostOfIdleTicks pins what a second costs in which nothing is due: one call for each shard.
+func TestCostOfIdleTicks(t *testing.T) {
+	t.Parallel()
+	const shards = 8
+	c := newCosts(t, shards)
+	for shard := range shards {
+		must[map[string]int64](t)(c.ChainReclaim(c.ctx, []string{WatchChain(shard)}, lease))
+	}
+	c.cost("tick in 8 shards in which nothing is due", shards, 5*shards, func() {
+		for shard := range shards {
+			if _, in, err := c.WatchBegin(c.ctx, shard, 1, 0, time.Second, lease); err != nil || in == 0 {
+				t.Errorf("the next tick is in %s: %v", in, err)
+			}
 		}
 	})
 }

@@ -60,16 +60,16 @@ type Store struct {
 }
 
 type scripts struct {
-	submit, claim, begin, beat, commit, redispatch, call, wake, cancelWhere, handover *lua
-	chainBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead, viewPut, rotate  *lua
-	resume, find, retirable, retire                                                   *lua
-	hookClaim, hookSave, hookRelease, journalAppend, turn, unbind, rest, park         *lua
+	submit, claim, begin, beat, commit, redispatch, call, wake, cancelWhere, handover            *lua
+	chainBegin, watchBegin, chainEnd, chainReclaim, admit, tailAppend, tailRead, viewPut, rotate *lua
+	resume, find, retirable, retire                                                              *lua
+	hookClaim, hookSave, hookRelease, journalAppend, turn, unbind, rest, park                    *lua
 }
 
 // all are the scripts of a store.
 func (s scripts) all() []*lua {
 	return []*lua{
-		s.submit, s.claim, s.begin, s.beat, s.commit, s.redispatch, s.call, s.wake, s.cancelWhere, s.handover, s.chainBegin, s.chainEnd, s.chainReclaim,
+		s.submit, s.claim, s.begin, s.beat, s.commit, s.redispatch, s.call, s.wake, s.cancelWhere, s.handover, s.chainBegin, s.watchBegin, s.chainEnd, s.chainReclaim,
 		s.admit, s.tailAppend, s.tailRead, s.viewPut, s.rotate, s.resume, s.find, s.retirable, s.retire, s.hookClaim, s.hookSave, s.hookRelease,
 		s.journalAppend, s.turn, s.unbind, s.rest, s.park,
 	}
@@ -81,7 +81,7 @@ func loadScripts() scripts {
 		redispatch: script("redispatch"), call: script("head", "call"), wake: script("wake"), cancelWhere: script("here", "cancel_where"), handover: script("handover"),
 		resume: script("here", "index", "news", "resume"), find: script("here", "index", "find"), retirable: script("retirable"), retire: script("here", "index", "retire"),
 		hookClaim: script("hook_claim"), hookSave: script("hook_save"), hookRelease: script("hook_release"), journalAppend: script("journal_append"),
-		chainBegin: script("chain_begin"), chainEnd: script("chain_end"), chainReclaim: script("chain_reclaim"),
+		chainBegin: script("chain_begin"), watchBegin: script("next_tick", "watch_begin"), chainEnd: script("next_tick", "chain_end"), chainReclaim: script("chain_reclaim"),
 		admit: script("admit"), tailAppend: script("tail_append"), tailRead: script("tail_read"), viewPut: script("view_put"), rotate: script("rotate"),
 		turn: script("turn"), unbind: script("unbind"), rest: script("rest"), park: script("park"),
 	}

@@ -227,6 +227,23 @@ var twiceCases = []struct {
 		must[map[string]int64](t)(b.ChainReclaim(b.ctx, []string{"fleet"}, grace))
 		return func() { must[Tick](t)(b.ChainBegin(b.ctx, "fleet", 1, lease)) }
 	}},
+	{"watch begin", nil, func(t *testing.T, b *bench) func() {
+		shard := b.ShardOf(b.watched(t))
+		must[map[string]int64](t)(b.ChainReclaim(b.ctx, []string{WatchChain(shard)}, grace))
+		return func() {
+			if tick, _, err := b.WatchBegin(b.ctx, shard, 1, time.Hour, time.Second, lease); err != nil || tick.Chain == "" {
+				t.Errorf("begun %+v: %v", tick, err)
+			}
+		}
+	}},
+	{"idle watch begin", nil, func(t *testing.T, b *bench) func() {
+		must[map[string]int64](t)(b.ChainReclaim(b.ctx, []string{WatchChain(1)}, grace))
+		return func() {
+			if _, in, err := b.WatchBegin(b.ctx, 1, 1, 0, time.Second, lease); err != nil || in <= 0 || in > time.Second {
+				t.Errorf("the next tick is in %s: %v", in, err)
+			}
+		}
+	}},
 	{"chain end", nil, func(t *testing.T, b *bench) func() {
 		must[map[string]int64](t)(b.ChainReclaim(b.ctx, []string{"fleet"}, grace))
 		tick := must[Tick](t)(b.ChainBegin(b.ctx, "fleet", 1, lease))

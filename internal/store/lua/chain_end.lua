@@ -1,4 +1,4 @@
--- Ends a tick of a chain and says when the next one is due: at a whole second, since the queue knows no smaller unit.
+-- Ends a tick of a chain and says when the next one is due.
 -- KEYS[1] chain
 -- ARGV    epoch, wakes seen at the begin, period in ms, grace in ms
 -- Returns {1, ms until the next tick; 0 if somebody woke the chain meanwhile} or {0} if another epoch owns it.
@@ -10,8 +10,6 @@ if (r[2] or '0') ~= ARGV[2] then
   redis.call('HSET', KEYS[1], 'due', now + ARGV[4])
   return {1, 0}
 end
-local next = math.ceil((now + ARGV[3]) / 1000) * 1000
-if next - now > tonumber(ARGV[3]) and ARGV[3] % 1000 == 0 then next = next - 1000 end
-if next <= now then next = next + 1000 end
+local next = next_tick(now, ARGV[3])
 redis.call('HSET', KEYS[1], 'due', next + ARGV[4])
 return {1, next - now}
